@@ -1,0 +1,232 @@
+"""The catalog: what can be rented, from whom and for how much. It knows no tenant and no workload."""
+
+from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
+from django.db import models
+from django.db.models import F, Q
+from simple_history.models import HistoricalRecords
+
+from catalog.querysets import MachineQuerySet
+
+# Django's own slug validator refuses the dot of "llama-3.1-8b"; one rule for every slug of the console.
+slug_validator = RegexValidator(
+    r"\A[a-z0-9][a-z0-9._-]*\Z", "Use lower-case letters, digits, dots, hyphens and underscores."
+)
+
+
+class Tier(models.TextChoices):
+    SECURE = "secure", "Secure"
+    COMMUNITY = "community", "Community"
+
+
+class MemorySource(models.TextChoices):
+    DATA_CENTER = "data_center", "Data center"
+    DATASHEET = "datasheet", "Datasheet"
+    PROVIDER_REPORT = "provider_report", "Provider report"
+
+
+class Gpu(models.Model):
+    """A GPU product, such as the RTX 4090. Staff keep it; its figures are published ones, with their sources."""
+
+    slug = models.CharField(max_length=64, unique=True, validators=[slug_validator])
+    name = models.CharField(max_length=120, unique=True)
+    vendor = models.CharField(max_length=40)
+    architecture = models.CharField(max_length=40, blank=True)
+    form_factor = models.CharField(max_length=40, blank=True)
+    compute_capability = models.CharField(max_length=8, blank=True, help_text="CUDA only.")
+    memory_gb_nominal = models.PositiveIntegerField(
+        "memory (GB, nominal)", null=True, blank=True, help_text="The number on the datasheet, per GPU device."
+    )
+    memory_mib_reported = models.PositiveIntegerField(
+        "memory (MiB, reported)", null=True, blank=True, help_text="What its driver reports, per GPU device."
+    )
+    memory_bandwidth_gb_s = models.DecimalField(
+        "memory bandwidth (GB/s)", max_digits=8, decimal_places=1, null=True, blank=True
+    )
+    bf16 = models.BooleanField("BF16 in hardware", null=True, blank=True)
+    fp8 = models.BooleanField("FP8 in hardware", null=True, blank=True)
+    sources = models.JSONField(default=list, blank=True, help_text="Addresses where the figures were read.")
+    notes = models.TextField(blank=True)
+
+    history = HistoricalRecords()
+
+    class Meta:
+        verbose_name = "GPU"
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def cuda(self) -> bool:
+        """Whether the CUDA runtime line of an estimate describes this GPU; others count as `non_cuda` in confidence."""
+        return self.vendor == "NVIDIA"
+
+
+class GpuAlias(models.Model):
+    """Another spelling of a GPU. One spelling may belong to several GPUs: then memory must tell them apart."""
+
+    gpu = models.ForeignKey(Gpu, on_delete=models.CASCADE, related_name="aliases")
+    name = models.CharField(max_length=120)
+
+    class Meta:
+        verbose_name = "GPU alias"
+        verbose_name_plural = "GPU aliases"
+        ordering = ["name"]
+        constraints = [models.UniqueConstraint(fields=["gpu", "name"], name="gpu_alias_once_per_gpu")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Provider(models.Model):
+    """Who operates machines. Without a feed its machines are declared by the operator and never age."""
+
+    slug = models.CharField(max_length=64, unique=True, validators=[slug_validator])
+    name = models.CharField(max_length=120, unique=True)
+    website = models.URLField(blank=True)
+    invented = models.BooleanField(default=False, help_text="A demo provider: its machines do not exist, and pages say so.")
+    feed_format = models.CharField(max_length=40, blank=True)
+    feed_url = models.URLField(blank=True, max_length=500)
+    refreshed_at = models.DateTimeField(
+        "last good refresh", null=True, blank=True, editable=False, help_text="Set by a refresh that was accepted."
+    )
+
+    history = HistoricalRecords()
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(feed_url="", feed_format="") | (~Q(feed_url="") & ~Q(feed_format="")),
+                name="provider_feed_has_address_and_format",
+                violation_error_message="A feed needs both a format and an address.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def has_feed(self) -> bool:
+        return bool(self.feed_url)
+
+
+class Machine(models.Model):
+    """A listing one can rent; `lots` alike machines of `gpu_count` equal GPUs each. One lot is the unit of sale.
+
+    Staff edit it; `free_lots` is changed by orders alone. Memory is bytes per GPU; null means unknown, and an unknown
+    memory is never recommended.
+    """
+
+    name = models.CharField(max_length=160)
+    provider = models.ForeignKey(Provider, on_delete=models.PROTECT, related_name="machines")
+    gpu = models.ForeignKey(Gpu, on_delete=models.PROTECT, related_name="machines")
+    gpu_count = models.PositiveSmallIntegerField(default=1, validators=[MinValueValidator(1), MaxValueValidator(16)])
+    tier = models.CharField(max_length=12, choices=Tier)
+    country = models.CharField(
+        max_length=2, null=True, blank=True, help_text="ISO 3166-1 alpha-2; empty when the location is unknown."
+    )
+    gpu_memory_bytes = models.PositiveBigIntegerField(
+        "memory per GPU (bytes)", null=True, blank=True, help_text="Empty when it is unknown: never recommended then."
+    )
+    memory_source = models.CharField(max_length=16, choices=MemorySource, blank=True)
+    interruptible = models.BooleanField(default=False, help_text="The provider may stop it during the term.")
+    max_term_days = models.PositiveSmallIntegerField(null=True, blank=True, validators=[MinValueValidator(1)])
+    lots = models.PositiveIntegerField(default=1, validators=[MinValueValidator(1)])
+    free_lots = models.PositiveIntegerField(default=1)
+    listed = models.BooleanField(default=True, help_text="Unlisted machines are nowhere on the pages.")
+    online = models.BooleanField(default=True, help_text="Reported rentable by its provider, or declared so by staff.")
+    hourly_usd = models.DecimalField(max_digits=12, decimal_places=6)
+    price_3_days_usd = models.DecimalField(
+        max_digits=12, decimal_places=2, null=True, blank=True, help_text="Empty: no trial term."
+    )
+    price_7_days_usd = models.DecimalField(max_digits=12, decimal_places=2)
+    price_30_days_usd = models.DecimalField(max_digits=12, decimal_places=2)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    objects = MachineQuerySet.as_manager()
+    history = HistoricalRecords(excluded_fields=["free_lots", "updated_at"])
+
+    class Meta:
+        ordering = ["name", "id"]
+        constraints = [
+            models.UniqueConstraint(fields=["provider", "name"], name="machine_name_once_per_provider"),
+            models.CheckConstraint(condition=Q(lots__gte=1), name="machine_has_a_lot"),
+            models.CheckConstraint(
+                condition=Q(free_lots__gte=0) & Q(free_lots__lte=F("lots")),
+                name="machine_free_lots_within_lots",
+                violation_error_message="Free lots must lie between 0 and the number of lots.",
+            ),
+            models.CheckConstraint(
+                condition=~Q(tier=Tier.COMMUNITY) | Q(lots=1),
+                name="machine_community_is_one_lot",
+                violation_error_message="A Community machine is one lot.",
+            ),
+            models.CheckConstraint(
+                condition=Q(gpu_count__gte=1) & Q(gpu_count__lte=16), name="machine_gpu_count_1_to_16"
+            ),
+            models.CheckConstraint(
+                condition=Q(gpu_memory_bytes__isnull=True, memory_source="")
+                | (Q(gpu_memory_bytes__gt=0) & ~Q(memory_source="")),
+                name="machine_memory_has_a_source",
+                violation_error_message="A memory figure needs its source, and a source needs its figure.",
+            ),
+            models.CheckConstraint(
+                condition=Q(memory_source="")
+                | Q(tier=Tier.COMMUNITY, memory_source=MemorySource.PROVIDER_REPORT)
+                | Q(tier=Tier.SECURE, memory_source__in=[MemorySource.DATA_CENTER, MemorySource.DATASHEET]),
+                name="machine_memory_source_matches_tier",
+                violation_error_message="Community memory is a provider's report; Secure memory is a data center's or a datasheet's.",
+            ),
+            models.CheckConstraint(
+                condition=Q(hourly_usd__gt=0)
+                & Q(price_7_days_usd__gt=0)
+                & Q(price_30_days_usd__gt=0)
+                & (Q(price_3_days_usd__isnull=True) | Q(price_3_days_usd__gt=0)),
+                name="machine_prices_positive",
+                violation_error_message="Prices must be above 0.",
+            ),
+            models.CheckConstraint(
+                condition=Q(tier__in=Tier.values) & (Q(country__isnull=True) | ~Q(country="")), name="machine_tier_and_country_known_words"
+            ),
+            models.CheckConstraint(
+                condition=Q(max_term_days__isnull=True) | Q(max_term_days__gte=1), name="machine_max_term_at_least_a_day"
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["gpu_count", "gpu_memory_bytes", "tier", "price_7_days_usd", "id"], name="machine_fit_week"),
+            models.Index(fields=["gpu_count", "gpu_memory_bytes", "tier", "price_30_days_usd", "id"], name="machine_fit_month"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def package_usd(self, days: int):
+        """The price of one lot for a term of `days`, or None when the machine is not sold for that term."""
+        if self.max_term_days is not None and days > self.max_term_days:
+            return None
+        return {3: self.price_3_days_usd, 7: self.price_7_days_usd, 30: self.price_30_days_usd}.get(days)
+
+
+class Option(models.Model):
+    """Something sold beside a machine, such as storage: a price per lot and day."""
+
+    slug = models.CharField(max_length=64, unique=True, validators=[slug_validator])
+    name = models.CharField(max_length=120, unique=True)
+    description = models.CharField(max_length=300, blank=True)
+    price_per_lot_day_usd = models.DecimalField("price per lot and day (USD)", max_digits=12, decimal_places=6)
+    max_quantity = models.PositiveSmallIntegerField(default=1, validators=[MinValueValidator(1)])
+    listed = models.BooleanField(default=True)
+
+    history = HistoricalRecords()
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(price_per_lot_day_usd__gt=0) & Q(max_quantity__gte=1), name="option_price_and_quantity_positive"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
