@@ -1,16 +1,28 @@
 """The catalog: what can be rented, from whom and for how much. It knows no tenant and no workload."""
 
+from decimal import Decimal
+
+from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models import F, Q
 from simple_history.models import HistoricalRecords
 
+from catalog import countries, units
 from catalog.querysets import MachineQuerySet
 
 # Django's own slug validator refuses the dot of "llama-3.1-8b"; one rule for every slug of the console.
 slug_validator = RegexValidator(
     r"\A[a-z0-9][a-z0-9._-]*\Z", "Use lower-case letters, digits, dots, hyphens and underscores."
 )
+
+
+def known_country(code: str) -> None:
+    """Raises: ValidationError for what is no ISO 3166-1 alpha-2 code; `EU` is a word of the filters, not a place."""
+    if code not in countries.names():
+        raise ValidationError(
+            "“%(code)s” is not a country code (ISO 3166-1 alpha-2, such as DE).", "unknown_country", {"code": code}
+        )
 
 
 class Tier(models.TextChoices):
@@ -24,14 +36,30 @@ class MemorySource(models.TextChoices):
     PROVIDER_REPORT = "provider_report", "Provider report"
 
 
+class MemoryUnit(models.TextChoices):
+    """The unit in which a memory figure was stated, so that pages and forms show it as it was given."""
+
+    GIB = "GiB", "GiB (2^30 bytes)"
+    GB = "GB", "GB (10^9 bytes)"
+    MIB = "MiB", "MiB (2^20 bytes)"
+    BYTES = "bytes", "bytes"
+
+
 class Gpu(models.Model):
-    """A GPU product, such as the RTX 4090. Staff keep it; its figures are published ones, with their sources."""
+    """A GPU product, such as the RTX 4090. Staff keep it; its figures are published ones, with their sources.
+
+    Units: figures are per GPU *device*, as software sees it; a card may carry several (`devices_per_card`).
+    """
 
     slug = models.CharField(max_length=64, unique=True, validators=[slug_validator])
     name = models.CharField(max_length=120, unique=True)
     vendor = models.CharField(max_length=40)
     architecture = models.CharField(max_length=40, blank=True)
     form_factor = models.CharField(max_length=40, blank=True)
+    devices_per_card = models.PositiveSmallIntegerField(
+        default=1, validators=[MinValueValidator(1)], help_text="Boards such as the A16 carry several GPU devices."
+    )
+    memory_type = models.CharField(max_length=20, blank=True)
     compute_capability = models.CharField(max_length=8, blank=True, help_text="CUDA only.")
     memory_gb_nominal = models.PositiveIntegerField(
         "memory (GB, nominal)", null=True, blank=True, help_text="The number on the datasheet, per GPU device."
@@ -52,6 +80,15 @@ class Gpu(models.Model):
     class Meta:
         verbose_name = "GPU"
         ordering = ["name"]
+        constraints = [
+            models.CheckConstraint(
+                condition=(Q(memory_gb_nominal__isnull=True) | Q(memory_gb_nominal__gte=1))
+                & (Q(memory_mib_reported__isnull=True) | Q(memory_mib_reported__gte=1))
+                & Q(devices_per_card__gte=1),
+                name="gpu_figures_positive_or_unknown",
+                violation_error_message="Memory figures and devices must be 1 or more; leave a figure empty when unknown.",
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.name
@@ -84,7 +121,9 @@ class Provider(models.Model):
     slug = models.CharField(max_length=64, unique=True, validators=[slug_validator])
     name = models.CharField(max_length=120, unique=True)
     website = models.URLField(blank=True)
-    invented = models.BooleanField(default=False, help_text="A demo provider: its machines do not exist, and pages say so.")
+    invented = models.BooleanField(
+        default=False, help_text="A demo provider: its machines do not exist, and pages say so."
+    )
     feed_format = models.CharField(max_length=40, blank=True)
     feed_url = models.URLField(blank=True, max_length=500)
     refreshed_at = models.DateTimeField(
@@ -124,11 +163,16 @@ class Machine(models.Model):
     gpu_count = models.PositiveSmallIntegerField(default=1, validators=[MinValueValidator(1), MaxValueValidator(16)])
     tier = models.CharField(max_length=12, choices=Tier)
     country = models.CharField(
-        max_length=2, null=True, blank=True, help_text="ISO 3166-1 alpha-2; empty when the location is unknown."
+        max_length=2,
+        null=True,
+        blank=True,
+        validators=[known_country],
+        help_text="ISO 3166-1 alpha-2; empty when the location is unknown.",
     )
     gpu_memory_bytes = models.PositiveBigIntegerField(
         "memory per GPU (bytes)", null=True, blank=True, help_text="Empty when it is unknown: never recommended then."
     )
+    memory_unit = models.CharField(max_length=5, choices=MemoryUnit, default=MemoryUnit.BYTES)
     memory_source = models.CharField(max_length=16, choices=MemorySource, blank=True)
     interruptible = models.BooleanField(default=False, help_text="The provider may stop it during the term.")
     max_term_days = models.PositiveSmallIntegerField(null=True, blank=True, validators=[MinValueValidator(1)])
@@ -151,7 +195,11 @@ class Machine(models.Model):
         ordering = ["name", "id"]
         constraints = [
             models.UniqueConstraint(fields=["provider", "name"], name="machine_name_once_per_provider"),
-            models.CheckConstraint(condition=Q(lots__gte=1), name="machine_has_a_lot"),
+            models.CheckConstraint(
+                condition=Q(lots__gte=1),
+                name="machine_has_a_lot",
+                violation_error_message="A machine has at least one lot.",
+            ),
             models.CheckConstraint(
                 condition=Q(free_lots__gte=0) & Q(free_lots__lte=F("lots")),
                 name="machine_free_lots_within_lots",
@@ -163,7 +211,9 @@ class Machine(models.Model):
                 violation_error_message="A Community machine is one lot.",
             ),
             models.CheckConstraint(
-                condition=Q(gpu_count__gte=1) & Q(gpu_count__lte=16), name="machine_gpu_count_1_to_16"
+                condition=Q(gpu_count__gte=1) & Q(gpu_count__lte=16),
+                name="machine_gpu_count_1_to_16",
+                violation_error_message="A machine has 1 to 16 GPUs.",
             ),
             models.CheckConstraint(
                 condition=Q(gpu_memory_bytes__isnull=True, memory_source="")
@@ -176,7 +226,9 @@ class Machine(models.Model):
                 | Q(tier=Tier.COMMUNITY, memory_source=MemorySource.PROVIDER_REPORT)
                 | Q(tier=Tier.SECURE, memory_source__in=[MemorySource.DATA_CENTER, MemorySource.DATASHEET]),
                 name="machine_memory_source_matches_tier",
-                violation_error_message="Community memory is a provider's report; Secure memory is a data center's or a datasheet's.",
+                violation_error_message=(
+                    "Community memory is a provider's report; Secure memory is a data center's or a datasheet's."
+                ),
             ),
             models.CheckConstraint(
                 condition=Q(hourly_usd__gt=0)
@@ -187,21 +239,48 @@ class Machine(models.Model):
                 violation_error_message="Prices must be above 0.",
             ),
             models.CheckConstraint(
-                condition=Q(tier__in=Tier.values) & (Q(country__isnull=True) | ~Q(country="")), name="machine_tier_and_country_known_words"
+                condition=Q(tier__in=Tier.values) & (Q(country__isnull=True) | ~Q(country="")),
+                name="machine_tier_and_country_known_words",
+                violation_error_message="The tier is Secure or Community; an unknown country is empty.",
             ),
             models.CheckConstraint(
-                condition=Q(max_term_days__isnull=True) | Q(max_term_days__gte=1), name="machine_max_term_at_least_a_day"
+                condition=Q(max_term_days__isnull=True) | Q(max_term_days__gte=1),
+                name="machine_max_term_at_least_a_day",
+                violation_error_message="The longest term is a day or more; leave it empty when there is none.",
             ),
         ]
         indexes = [
-            models.Index(fields=["gpu_count", "gpu_memory_bytes", "tier", "price_7_days_usd", "id"], name="machine_fit_week"),
-            models.Index(fields=["gpu_count", "gpu_memory_bytes", "tier", "price_30_days_usd", "id"], name="machine_fit_month"),
+            models.Index(
+                fields=["gpu_count", "gpu_memory_bytes", "tier", "price_7_days_usd", "id"], name="machine_fit_week"
+            ),
+            models.Index(
+                fields=["gpu_count", "gpu_memory_bytes", "tier", "price_30_days_usd", "id"], name="machine_fit_month"
+            ),
         ]
 
     def __str__(self) -> str:
         return self.name
 
-    def package_usd(self, days: int):
+    @property
+    def cards(self) -> int:
+        """All GPUs of the listing: lots times GPUs per lot."""
+        return self.lots * self.gpu_count
+
+    @property
+    def memory_figure(self) -> Decimal | None:
+        """The memory per GPU in the unit it was stated in, or None when it is unknown."""
+        if self.gpu_memory_bytes is None:
+            return None
+        return units.to_figure(self.gpu_memory_bytes, self.memory_unit)
+
+    @property
+    def country_name(self) -> str:
+        """The country in words; an unknown one is a sentence, never an empty cell."""
+        if self.country is None:
+            return "Location unknown"
+        return countries.names().get(self.country, self.country)
+
+    def package_usd(self, days: int) -> Decimal | None:
         """The price of one lot for a term of `days`, or None when the machine is not sold for that term."""
         if self.max_term_days is not None and days > self.max_term_days:
             return None
@@ -224,7 +303,9 @@ class Option(models.Model):
         ordering = ["name"]
         constraints = [
             models.CheckConstraint(
-                condition=Q(price_per_lot_day_usd__gt=0) & Q(max_quantity__gte=1), name="option_price_and_quantity_positive"
+                condition=Q(price_per_lot_day_usd__gt=0) & Q(max_quantity__gte=1),
+                name="option_price_and_quantity_positive",
+                violation_error_message="Price and largest quantity must be above 0.",
             ),
         ]
 

@@ -1,10 +1,13 @@
 """Memory units, for admin and pages: GiB = 2^30 bytes, GB = 10^9 bytes. The sizing engine knows only bytes."""
 
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_CEILING, ROUND_HALF_UP, Decimal
 
 GIB = 2**30
 MIB = 2**20
 GB = 10**9
+
+# Every unit a memory figure may be stated in, with its bytes.
+BYTES_PER_UNIT = {"GiB": GIB, "GB": GB, "MiB": MIB, "bytes": 1}
 
 _TWO_PLACES = Decimal("0.01")
 
@@ -34,6 +37,30 @@ def gb_to_bytes(gb: Decimal) -> int:
     24000000000
     """
     return _ceil(gb * GB)
+
+
+def from_figure(figure: Decimal, unit: str) -> int:
+    """Bytes of a memory a machine is said to have: rounded down, so that a fraction of a byte is never promised.
+
+    >>> from_figure(Decimal("24"), "GB"), from_figure(Decimal("24564"), "MiB")
+    (24000000000, 25757220864)
+    """
+    return int(figure * BYTES_PER_UNIT[unit])
+
+
+def to_figure(size_bytes: int, unit: str) -> Decimal:
+    """The shortest figure in `unit` that `from_figure` turns into the same bytes: what was entered is shown again.
+
+    >>> to_figure(24 * GB, "GB"), to_figure(from_figure(Decimal("22.35"), "GiB"), "GiB")
+    (Decimal('24'), Decimal('22.35'))
+    """
+    exact = Decimal(size_bytes) / BYTES_PER_UNIT[unit]
+    for places in range(31):
+        # Upwards, because `from_figure` cuts off: the next figure above is the one that may land on these bytes.
+        figure = exact.quantize(Decimal(1).scaleb(-places), rounding=ROUND_CEILING)
+        if from_figure(figure, unit) == size_bytes:
+            return figure
+    return exact
 
 
 def _ceil(value: Decimal) -> int:
