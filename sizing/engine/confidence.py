@@ -1,0 +1,65 @@
+"""How far to trust that a machine holds a workload: counted reasons. It is a second opinion and never alters a byte."""
+
+from dataclasses import dataclass
+
+NARROW_MARGIN_PERCENT = 10
+
+REASONS = (
+    "quantized",
+    "multi_gpu",
+    "provider_report",
+    "datasheet",
+    "narrow_margin",
+    "fine_tuning",
+    "image",
+    "speech",
+    "stated_need",
+    "non_cuda",
+    "kv_copied",
+)
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """A level that follows from its reasons: none is high, one is medium, two or more are low; `image` alone is low."""
+
+    reasons: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        unknown = set(self.reasons) - set(REASONS)
+        if unknown:
+            raise ValueError(f"unknown reasons: {sorted(unknown)}")
+
+    @property
+    def level(self) -> str:
+        if "image" in self.reasons or len(self.reasons) > 1:
+            return "low"
+        return "medium" if self.reasons else "high"
+
+
+def is_narrow(headroom_bytes: int, memory_bytes: int) -> bool:
+    """Whether less than 10 % of the GPU's memory stays free."""
+    return headroom_bytes * 100 < memory_bytes * NARROW_MARGIN_PERCENT
+
+
+def judge(
+    *,
+    precision_bits: int,
+    gpus_used: int,
+    memory_source: str,
+    headroom_bytes: int,
+    memory_bytes: int,
+    cuda: bool,
+    cache_copied: bool,
+) -> Confidence:
+    """The confidence in a language model's fit on one machine, its reasons in the fixed order of REASONS."""
+    facts = {
+        "quantized": precision_bits < 16,
+        "multi_gpu": gpus_used > 1,
+        "provider_report": memory_source == "provider_report",
+        "datasheet": memory_source == "datasheet",
+        "narrow_margin": is_narrow(headroom_bytes, memory_bytes),
+        "non_cuda": not cuda,
+        "kv_copied": cache_copied,
+    }
+    return Confidence(tuple(reason for reason in REASONS if facts.get(reason)))
