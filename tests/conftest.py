@@ -1,0 +1,61 @@
+"""Fixtures for the whole suite. Two organizations, `acme` and `globex`, each with `.owner`: the second is the stranger."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+
+from tests import factories
+
+CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
+
+
+@pytest.fixture(autouse=True)
+def _empty_cache() -> Iterator[None]:
+    yield
+    cache.clear()
+
+
+@pytest.fixture
+def acme(db: None) -> Any:
+    return factories.make_organization("acme")
+
+
+@pytest.fixture
+def globex(db: None) -> Any:
+    return factories.make_organization("globex")
+
+
+@pytest.fixture
+def gpu(db: None) -> Any:
+    return factories.make_gpu("rtx-4090", name="RTX 4090", memory_gb_nominal=24)
+
+
+@pytest.fixture
+def machine(gpu: Any) -> Any:
+    return factories.make_machine(gpu=gpu)
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
+    """The system's Chromium: none is downloaded."""
+    found = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
+    quiet = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
+    quiet += ["--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"]
+    if os.geteuid() == 0:
+        quiet.append("--no-sandbox")
+    return {**browser_type_launch_args, "executable_path": found, "args": quiet}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave out what this run cannot do: tests of real transactions on SQLite."""
+    from django.db import connection
+
+    if connection.vendor == "postgresql":
+        return
+    for item in items:
+        if item.get_closest_marker("postgres"):
+            item.add_marker(pytest.mark.skip(reason="needs PostgreSQL: python tests/services.py pytest"))

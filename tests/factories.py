@@ -1,0 +1,74 @@
+"""Short ways to make the rows a test needs. Every argument has a default; a test names only what it is about."""
+
+from decimal import Decimal
+from itertools import count
+from typing import Any
+
+from django.contrib.auth.models import User
+
+from catalog.models import Gpu, Machine, MemorySource, Provider, Tier
+from catalog.pricing import package_price
+from catalog.units import GIB
+
+_number = count(1)
+
+PASSWORD = "a-password-of-the-tests"
+
+
+def make_user(email: str | None = None, **fields: Any) -> User:
+    """A user who signs in with `email` and PASSWORD, the address verified."""
+    from allauth.account.models import EmailAddress
+
+    email = email or f"person{next(_number)}@example.com"
+    user = User.objects.create_user(username=email, email=email, password=PASSWORD, **fields)
+    EmailAddress.objects.create(user=user, email=email, verified=True, primary=True)
+    return user
+
+
+def make_organization(slug: str | None = None, *, owner: User | None = None, **fields: Any) -> Any:
+    """An organization with an owner, who is also its attribute `owner`."""
+    from rentals.models import Organization
+
+    slug = slug or f"organization-{next(_number)}"
+    organization = Organization.objects.create(slug=slug, **{"name": slug.capitalize(), **fields})
+    organization.owner = owner or make_user(f"owner@{slug}.example")
+    make_member(organization, "owner", user=organization.owner)
+    return organization
+
+
+def make_member(organization: Any, role: str = "member", *, user: User | None = None) -> User:
+    """A user with a role in the organization."""
+    from rentals.models import Membership
+
+    user = user or make_user()
+    Membership.objects.create(organization=organization, user=user, role=role)
+    return user
+
+
+def make_gpu(slug: str | None = None, **fields: Any) -> Gpu:
+    slug = slug or f"gpu-{next(_number)}"
+    return Gpu.objects.create(slug=slug, **{"name": slug.replace("-", " ").upper(), "vendor": "NVIDIA", **fields})
+
+
+def make_provider(slug: str | None = None, **fields: Any) -> Provider:
+    slug = slug or f"provider-{next(_number)}"
+    return Provider.objects.create(slug=slug, **{"name": slug.replace("-", " ").title(), **fields})
+
+
+def make_machine(**fields: Any) -> Machine:
+    """A Secure machine with one 24 GiB GPU measured by its data center, one lot, all of them free."""
+    hourly = fields.setdefault("hourly_usd", Decimal("0.654762"))
+    tier = fields.setdefault("tier", Tier.SECURE)
+    fields.setdefault("name", f"Machine {next(_number)}")
+    fields.setdefault("country", "DE")
+    fields.setdefault("gpu_memory_bytes", 24 * GIB)
+    if fields["gpu_memory_bytes"] is not None:
+        community = tier == Tier.COMMUNITY
+        fields.setdefault("memory_source", MemorySource.PROVIDER_REPORT if community else MemorySource.DATA_CENTER)
+    fields.setdefault("free_lots", fields.setdefault("lots", 1))
+    for days in (7, 30):
+        fields.setdefault(f"price_{days}_days_usd", package_price(hourly, days))
+    for name, make in (("gpu", make_gpu), ("provider", make_provider)):
+        if name not in fields:
+            fields[name] = make()
+    return Machine.objects.create(**fields)
