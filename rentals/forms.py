@@ -1,0 +1,49 @@
+"""Shapes of input of the tenant's pages: types, ranges, known choices. No rule of the business is decided here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.utils import timezone
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+    from django.http import HttpRequest
+
+
+def printable(text: str) -> str:
+    """The text, when all of it can be printed on one line.
+
+    Raises: ValidationError naming what to do.
+    """
+    if not text.isprintable():
+        raise ValidationError("Use letters, digits, spaces and punctuation only.", code="not_printable")
+    return text
+
+
+class OrganizationNameForm(forms.Form):
+    organization_name = forms.CharField(
+        label="Organization",
+        min_length=2,
+        max_length=80,
+        help_text="Your company or team. It owns your orders; colleagues can join later.",
+        widget=forms.TextInput(attrs={"autocomplete": "organization"}),
+    )
+
+    def clean_organization_name(self) -> str:
+        name = " ".join(printable(self.cleaned_data["organization_name"]).split())
+        if not any(character.isalnum() for character in name):
+            raise ValidationError("Use at least one letter or digit.", code="no_letter")
+        return name
+
+
+class OrganizationSignupForm(OrganizationNameForm):
+    """The part of the sign-up form that is ours; allauth's own form inherits from it and calls `signup`."""
+
+    def signup(self, request: HttpRequest, user: User) -> None:
+        # allauth imports this module while it is still being loaded itself: models are imported when they are there.
+        from rentals.organizations import create_organization
+
+        create_organization(name=self.cleaned_data["organization_name"], owner=user, now=timezone.now())

@@ -1,0 +1,33 @@
+"""What was answered to a key, so that a repeat gets the same answer and no second effect."""
+
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db import models
+
+from rentals.models.orders import Order
+from rentals.models.organizations import Organization
+from rentals.querysets import TenantQuerySet
+
+
+class IdempotencyRecord(models.Model):
+    """The request and the answer of one key of one organization; written in the effect's own transaction, kept for ever."""
+
+    organization = models.ForeignKey(Organization, on_delete=models.PROTECT, related_name="+")
+    key = models.CharField(max_length=255)
+    method = models.CharField(max_length=8)
+    path = models.CharField(max_length=200)
+    body = models.JSONField(encoder=DjangoJSONEncoder)
+    response_status = models.PositiveSmallIntegerField(null=True)
+    response_body = models.BinaryField(null=True)
+    order = models.OneToOneField(Order, on_delete=models.PROTECT, null=True, related_name="+")
+    created_at = models.DateTimeField()
+
+    objects = TenantQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(fields=["organization", "key"], name="idempotency_key_once_per_organization"),
+        ]
+
+    def __str__(self) -> str:
+        return self.key

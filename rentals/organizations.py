@@ -1,0 +1,85 @@
+"""Making an organization: its slug and its first owner."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from django.db import IntegrityError, transaction
+from django.utils.text import slugify
+
+from rentals.audit import record
+from rentals.models import Membership, Organization
+from rentals.models.organizations import Role
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+# Words that would read as a page of the console, or as its operator, inside an address.
+RESERVED_SLUGS = frozenset(
+    [
+        "account",
+        "accounts",
+        "admin",
+        "api",
+        "berth",
+        "billing",
+        "calculator",
+        "catalog",
+        "demo",
+        "glossary",
+        "healthz",
+        "help",
+        "launch",
+        "login",
+        "logout",
+        "new",
+        "orders",
+        "organization",
+        "organizations",
+        "readyz",
+        "root",
+        "settings",
+        "signup",
+        "staff",
+        "static",
+        "status",
+        "support",
+        "theme",
+        "www",
+    ]
+)
+_LONGEST_STEM = 50
+
+
+def free_slug(name: str) -> str:
+    """A slug for the name that no organization has; a number is added when it is taken or reserved.
+
+    >>> slugify("Café & Söhne GmbH")
+    'cafe-sohne-gmbh'
+    """
+    stem = slugify(name).replace("_", "-")[:_LONGEST_STEM].strip("-") or "organization"
+    stem = "-".join(part for part in stem.split("-") if part)
+    taken = set(Organization.objects.filter(slug__startswith=stem).values_list("slug", flat=True)) | RESERVED_SLUGS
+    slug, number = stem, 2
+    while slug in taken:
+        slug, number = f"{stem}-{number}", number + 1
+    return slug
+
+
+def _insert(name: str) -> Organization:
+    """Two sign-ups may find the same slug free at the same moment; the one that comes second looks again."""
+    for _ in range(5):
+        with suppress(IntegrityError), transaction.atomic():
+            return Organization.objects.create(name=name, slug=free_slug(name))
+    raise IntegrityError(f"no free slug for {name!r}")
+
+
+def create_organization(*, name: str, owner: User, now: datetime) -> Organization:
+    """The organization with `owner` as its first member, both or neither."""
+    with transaction.atomic():
+        organization = _insert(name)
+        Membership.objects.create(organization=organization, user=owner, role=Role.OWNER)
+        record(organization, "organization.created", at=now, actor=owner, via="page", object_id=organization.slug)
+    return organization

@@ -1,0 +1,48 @@
+"""Which rows of a tenant: every query of a page or the API starts with `for_organization()`."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Self
+
+from django.db import models
+from django.db.models import Q
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+    from rentals.models import Organization
+
+
+class TenantQuerySet(models.QuerySet):
+    def for_organization(self, organization: Organization) -> Self:
+        return self.filter(organization=organization)
+
+
+class OrganizationQuerySet(models.QuerySet):
+    def of_member(self, user: User) -> Self:
+        return self.filter(memberships__user=user)
+
+
+class OrderQuerySet(TenantQuerySet):
+    def active(self, now: datetime) -> Self:
+        """Running at `now`: a term that is over counts as ended, even before the sweep has written it."""
+        return self.filter(status="active", ends_at__gt=now)
+
+    def ended(self, now: datetime) -> Self:
+        return self.filter(Q(status="ended") | Q(status="active", ends_at__lte=now))
+
+    def cancelled(self) -> Self:
+        return self.filter(status="cancelled")
+
+    def due(self, now: datetime) -> Self:
+        """Over at `now`, with the end not yet written and the lots not yet back."""
+        return self.filter(status="active", ends_at__lte=now)
+
+
+class AppendOnlyQuerySet(TenantQuerySet):
+    def update(self, **kwargs: object) -> int:
+        raise TypeError("an audit event is never changed")
+
+    def delete(self) -> tuple[int, dict[str, int]]:
+        raise TypeError("an audit event is never deleted")
