@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # Words that would read as a page of the console, or as its operator, inside an address.
 RESERVED_SLUGS = frozenset(
-    [
+    {
         "account",
         "accounts",
         "admin",
@@ -48,7 +48,7 @@ RESERVED_SLUGS = frozenset(
         "support",
         "theme",
         "www",
-    ]
+    }
 )
 _LONGEST_STEM = 50
 

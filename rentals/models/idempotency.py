@@ -1,6 +1,5 @@
 """What was answered to a key, so that a repeat gets the same answer and no second effect."""
 
-from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
 
 from rentals.models.orders import Order
@@ -9,13 +8,13 @@ from rentals.querysets import TenantQuerySet
 
 
 class IdempotencyRecord(models.Model):
-    """The request and the answer of one key of one organization; written in the effect's own transaction, kept for ever."""
+    """The request and the answer of one key of an organization; written in the effect's own transaction, kept for ever."""
 
     organization = models.ForeignKey(Organization, on_delete=models.PROTECT, related_name="+")
     key = models.CharField(max_length=255)
     method = models.CharField(max_length=8)
     path = models.CharField(max_length=200)
-    body = models.JSONField(encoder=DjangoJSONEncoder)
+    body = models.JSONField()
     response_status = models.PositiveSmallIntegerField(null=True)
     response_body = models.BinaryField(null=True)
     order = models.OneToOneField(Order, on_delete=models.PROTECT, null=True, related_name="+")

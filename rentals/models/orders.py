@@ -42,7 +42,7 @@ def _lasts(days: int) -> Q:
 
 
 class Order(models.Model):
-    """A promise of `lots` lots of one machine for one fixed term. Only `rentals.ordering` makes one, only a verb ends it.
+    """A promise of `lots` lots of one machine for one fixed term. Only `rentals.ordering` makes one; only verbs end it.
 
     Units: money is USD; `unit_usd` is one lot for the whole term; `ends_at` - `starts_at` = `term_days` x 86,400 s.
     """
