@@ -3,7 +3,9 @@
 from django.conf import settings
 from django.http import HttpRequest
 
+from config.theme import theme_of
+
 
 def site(request: HttpRequest) -> dict[str, object]:
-    """`demo`: this process runs the demo; pages then say that its machines are invented."""
-    return {"demo": settings.DEMO}
+    """`demo`: this process runs the demo; pages then say that its machines are invented. `theme`: light, dark or auto."""
+    return {"demo": settings.DEMO, "theme": theme_of(request)}
