@@ -86,7 +86,7 @@ class Gpu(models.Model):
                 & (Q(memory_mib_reported__isnull=True) | Q(memory_mib_reported__gte=1))
                 & Q(devices_per_card__gte=1),
                 name="gpu_figures_positive_or_unknown",
-                violation_error_message="Memory figures and devices must be 1 or more; leave a figure empty when unknown.",
+                violation_error_message="Memory figures and devices must be 1 or more; leave an unknown one empty.",
             ),
         ]
 
