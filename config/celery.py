@@ -1,6 +1,6 @@
 """The Celery application and its one schedule.
 
-The same schedule drives production (Celery beat) and the embedded default (config/scheduler.py): there is no second list.
+One schedule drives production (Celery beat) and the embedded default (config/scheduler.py): there is no second list.
 """
 
 import os

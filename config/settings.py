@@ -7,17 +7,19 @@ from datetime import timedelta
 from pathlib import Path
 
 import environ
+import structlog
 from csp.constants import NONE, SELF
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 env = environ.Env()
-if (BASE_DIR / ".env").exists():
-    env.read_env(BASE_DIR / ".env")
 
 # --- What this process is -----------------------------------------------------------------------------------------
 
 DEMO = env.bool("DEMO", default=False)
+# The demo is complete without a file; one written for a server must not point it at that server's database.
+if not DEMO and (BASE_DIR / ".env").exists():
+    env.read_env(BASE_DIR / ".env")
 DEBUG = env.bool("DEBUG", default=False)
 SECRET_KEY = env("SECRET_KEY", default="demo-only-not-a-secret") if DEMO else env("SECRET_KEY")
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
@@ -106,7 +108,8 @@ if _database["ENGINE"] == "django.db.backends.sqlite3":
     }
 else:
     # lock_timeout bounds how long an order waits for a row: an error a client can retry, never a hung worker.
-    _database["OPTIONS"] = {"pool": True, "options": "-c lock_timeout=3000"}
+    # The pool is one of each process: more connections than gunicorn's threads, which would otherwise queue for them.
+    _database["OPTIONS"] = {"pool": {"min_size": 1, "max_size": 12}, "options": "-c lock_timeout=3000"}
 
 REDIS_URL = env("REDIS_URL", default="")
 CACHES = {
@@ -162,6 +165,8 @@ DEFAULT_FROM_EMAIL = env("DEFAULT_FROM_EMAIL", default="Berth <berth@localhost>"
 # --- Browser security ---------------------------------------------------------------------------------------------
 
 SECURE_SSL_REDIRECT = HTTPS
+# Whoever watches the process asks it directly, past the proxy that speaks HTTPS.
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS
 SECURE_HSTS_PRELOAD = HTTPS
@@ -225,10 +230,39 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
 # --- Logs ---------------------------------------------------------------------------------------------------------
 
 LOG_LEVEL = env("LOG_LEVEL", default="INFO")
+_context = [
+    structlog.contextvars.merge_contextvars,
+    structlog.stdlib.add_logger_name,
+    structlog.stdlib.add_log_level,
+    structlog.processors.TimeStamper(fmt="iso", utc=True),
+]
+structlog.configure(
+    processors=[
+        structlog.stdlib.filter_by_level,
+        *_context,
+        structlog.processors.StackInfoRenderer(),
+        structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+    ],
+    logger_factory=structlog.stdlib.LoggerFactory(),
+    cache_logger_on_first_use=True,
+)
+_renderers = (
+    [structlog.dev.ConsoleRenderer(colors=False)]
+    if DEMO or DEBUG
+    else [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
+)
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"plain": {"format": "{asctime} {levelname} {name} {message}", "style": "{"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "formatters": {
+        "structured": {
+            "()": structlog.stdlib.ProcessorFormatter,
+            "foreign_pre_chain": _context,
+            "processors": [structlog.stdlib.ProcessorFormatter.remove_processors_meta, *_renderers],
+        }
+    },
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "structured"}},
     "root": {"handlers": ["console"], "level": LOG_LEVEL},
+    # The demo prints its address and logins; a line for each request would carry them off the screen.
+    "loggers": {"django_structlog": {"level": "WARNING" if DEMO else LOG_LEVEL}},
 }

@@ -1,4 +1,4 @@
-"""Fixtures for the whole suite. Two organizations, `acme` and `globex`, each with `.owner`: the second is the stranger."""
+"""Fixtures for the whole suite. `acme` and `globex` are organizations with an `.owner`: the second is the stranger."""
 
 import os
 import shutil

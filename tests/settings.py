@@ -25,8 +25,8 @@ os.environ.setdefault("REDIS_URL", "")
 # The browser driver keeps an event loop in the main thread; Django would refuse the ORM beside it.
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
 
-from config.settings import *  # noqa: E402, F403
-from config.settings import CACHES, DATABASES, REDIS_URL, STORAGES  # noqa: E402
+from config.settings import *  # noqa: F403
+from config.settings import CACHES, DATABASES, REDIS_URL, STORAGES
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 STORAGES["staticfiles"] = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}

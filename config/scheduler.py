@@ -1,0 +1,89 @@
+"""Periodic work without Redis: a thread of the serving process does what Celery beat and a worker do in production.
+
+It reads the same CELERY_BEAT_SCHEDULE and runs the same tasks, one after the other. config/gunicorn.py starts it, so
+that management commands and tests never have one unasked.
+"""
+
+import logging
+import threading
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from celery import Celery
+from celery.schedules import BaseSchedule, maybe_schedule
+from django.db import close_old_connections
+
+logger = logging.getLogger(__name__)
+
+# A schedule that is wrong about its next time must neither spin nor sleep for ever.
+SHORTEST_WAIT_SECONDS = 0.05
+LONGEST_WAIT_SECONDS = 60.0
+
+
+class Entry:
+    """One line of the schedule and when it last ran. As with beat, the first run comes one interval after the start."""
+
+    def __init__(self, app: Celery, name: str, spec: Mapping[str, Any]) -> None:
+        self.name = name
+        self.task = spec["task"]
+        self.args = spec.get("args", ())
+        self.kwargs = spec.get("kwargs", {})
+        self.schedule: BaseSchedule = maybe_schedule(spec["schedule"], app=app)
+        self.last_run: datetime = self.schedule.now()
+
+    def run_if_due(self, app: Celery) -> float:
+        """Run the task when its time has come, and return the seconds until it wants to be asked again."""
+        due, seconds = self.schedule.is_due(self.last_run)
+        if due:
+            self.last_run = self.schedule.now()
+            self._run(app)
+        return float(seconds)
+
+    def _run(self, app: Celery) -> None:
+        try:
+            app.tasks[self.task].apply(args=self.args, kwargs=self.kwargs, throw=True)
+        except Exception:
+            logger.exception("The periodic task %s (%s) failed; it runs again at its next time.", self.name, self.task)
+        finally:
+            close_old_connections()
+
+
+class Scheduler:
+    """Drives a schedule in a thread of its own from `start` until `stop`; both may be called twice."""
+
+    def __init__(self, app: Celery, schedule: Mapping[str, Mapping[str, Any]]) -> None:
+        self._app = app
+        self._schedule = schedule
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        if self._thread is None:
+            # Daemon: a task that hangs must not keep the process from ending.
+            self._thread = threading.Thread(target=self._drive, name="scheduler", daemon=True)
+            self._thread.start()
+
+    def stop(self, timeout: float = 5) -> None:
+        """Ask the thread to end and give the task in hand `timeout` seconds."""
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join(timeout)
+
+    def _drive(self) -> None:
+        self._app.loader.import_default_modules()
+        entries = [Entry(self._app, name, spec) for name, spec in self._schedule.items()]
+        while True:
+            waits = [self._ask(entry) for entry in entries]
+            wait = min(waits, default=LONGEST_WAIT_SECONDS)
+            if self._stopping.wait(min(max(wait, SHORTEST_WAIT_SECONDS), LONGEST_WAIT_SECONDS)):
+                return
+
+    def _ask(self, entry: Entry) -> float:
+        if self._stopping.is_set():
+            return LONGEST_WAIT_SECONDS
+        try:
+            return entry.run_if_due(self._app)
+        except Exception:
+            logger.exception("The schedule of %s cannot be read; it is asked again later.", entry.name)
+            return LONGEST_WAIT_SECONDS

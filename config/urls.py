@@ -1,0 +1,23 @@
+"""Every address of the console. The apps own their pages; here are the addresses that belong to none of them."""
+
+from django.contrib import admin
+from django.urls import include, path
+
+from config.access import admin_login
+from config.health import Readiness, alive
+from config.theme import set_theme
+
+admin.site.login = admin_login  # type: ignore[method-assign]
+admin.site.site_header = admin.site.site_title = "Berth administration"
+admin.site.index_title = "Catalog, models and orders"
+
+urlpatterns = [
+    path("", include("sizing.urls")),
+    path("", include("catalog.urls")),
+    path("", include("rentals.urls")),
+    path("accounts/", include("allauth.urls")),
+    path("admin/", admin.site.urls),
+    path("theme/", set_theme, name="set-theme"),
+    path("healthz", alive, name="healthz"),
+    path("readyz", Readiness.as_view(), name="readyz"),
+]
