@@ -189,7 +189,7 @@ CONTENT_SECURITY_POLICY = {
         "frame-ancestors": [NONE],
     },
 }
-PERMISSIONS_POLICY = {"camera": [], "geolocation": [], "microphone": [], "payment": [], "usb": []}
+PERMISSIONS_POLICY: dict[str, list[str]] = {"camera": [], "geolocation": [], "microphone": [], "payment": [], "usb": []}
 
 # --- Pages --------------------------------------------------------------------------------------------------------
 
@@ -230,7 +230,7 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
 # --- Logs ---------------------------------------------------------------------------------------------------------
 
 LOG_LEVEL = env("LOG_LEVEL", default="INFO")
-_context = [
+_context: list[structlog.typing.Processor] = [
     structlog.contextvars.merge_contextvars,
     structlog.stdlib.add_logger_name,
     structlog.stdlib.add_log_level,
@@ -246,7 +246,7 @@ structlog.configure(
     logger_factory=structlog.stdlib.LoggerFactory(),
     cache_logger_on_first_use=True,
 )
-_renderers = (
+_renderers: list[structlog.typing.Processor] = (
     [structlog.dev.ConsoleRenderer(colors=False)]
     if DEMO or DEBUG
     else [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]

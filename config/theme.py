@@ -25,6 +25,6 @@ def set_theme(request: HttpRequest) -> HttpResponse:
     if not url_has_allowed_host_and_scheme(back, {request.get_host()}, require_https=request.is_secure()):
         back = "/"
     response = HttpResponseRedirect(back)
-    if (theme := request.POST.get("theme")) in get_args(Theme):
+    if (theme := request.POST.get("theme", "")) in get_args(Theme):
         response.set_cookie(COOKIE, theme, max_age=ONE_YEAR, secure=settings.HTTPS, httponly=True, samesite="Lax")
     return response

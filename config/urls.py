@@ -7,7 +7,7 @@ from config.access import admin_login
 from config.health import Readiness, alive
 from config.theme import set_theme
 
-admin.site.login = admin_login  # type: ignore[method-assign]
+admin.site.login = admin_login  # type: ignore[method-assign, assignment]
 admin.site.site_header = admin.site.site_title = "Berth administration"
 admin.site.index_title = "Catalog, models and orders"
 

@@ -1,7 +1,6 @@
 """Fixtures for the whole suite. `acme` and `globex` are organizations with an `.owner`: the second is the stranger."""
 
 import os
-import shutil
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,8 +8,7 @@ import pytest
 from django.core.cache import cache
 
 from tests import factories
-
-CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
+from tests.run import chromium
 
 
 @pytest.fixture(autouse=True)
@@ -42,12 +40,11 @@ def machine(gpu: Any) -> Any:
 @pytest.fixture(scope="session")
 def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
     """The system's Chromium: none is downloaded."""
-    found = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
     quiet = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
     quiet += ["--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"]
     if os.geteuid() == 0:
         quiet.append("--no-sandbox")
-    return {**browser_type_launch_args, "executable_path": found, "args": quiet}
+    return {**browser_type_launch_args, "executable_path": chromium(), "args": quiet}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
