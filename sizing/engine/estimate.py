@@ -46,12 +46,10 @@ def estimate(workload: RunModel, gpus: int = 1) -> MemoryEstimate:
     """The memory of `workload` split over `gpus`. Whether that split is legal is parallelism's question."""
     model = workload.model
     weights = Weights(model.parameters, workload.precision_bits, gpus)
-    cache = KVCache(
-        model.cache_groups, workload.context, workload.requests, model.state_bytes_per_sequence, gpus
-    )
-    terms: list[Term] = [weights, cache, Margin(weights.bytes + cache.bytes), Runtime(gpus)]
+    cache = KVCache(model.cache_groups, workload.context, workload.requests, model.state_bytes_per_sequence, gpus)
+    terms: list[Term] = [weights, cache, Margin(weights.bytes + cache.bytes, gpus=gpus), Runtime(gpus)]
     if workload.reserve_bytes:
-        terms.append(Reserve(workload.reserve_bytes, workload.reserve_reason))
+        terms.append(Reserve(workload.reserve_bytes, workload.reserve_reason, gpus))
     return MemoryEstimate(gpus, tuple(terms))
 
 

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sizing.engine.rounding import ceil_div
 from sizing.engine.shapes import CacheGroup
 
 ELEMENT_BYTES = 2
@@ -31,10 +30,8 @@ class KVCache:
 
     def group_bytes(self, group: CacheGroup) -> int:
         """Bytes of one group on one GPU."""
-        elements = group.elements_per_token
-        if group.kv_heads is not None:
-            elements = elements // group.kv_heads * ceil_div(group.kv_heads, self.gpus)
-        return group.layers * elements * ELEMENT_BYTES * group.tokens_kept(self.context) * self.requests
+        tokens = group.tokens_kept(self.context) * self.requests
+        return group.layers * group.elements_per_gpu(self.gpus) * ELEMENT_BYTES * tokens
 
     @property
     def bytes(self) -> int:

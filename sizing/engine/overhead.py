@@ -22,6 +22,7 @@ class Margin:
     code: ClassVar[str] = "margin"
     of_bytes: int
     percent: int = MARGIN_PERCENT
+    gpus: int = 1
 
     @property
     def bytes(self) -> int:
@@ -47,3 +48,4 @@ class Reserve:
     code: ClassVar[str] = "reserve"
     bytes: int
     reason: str
+    gpus: int = 1

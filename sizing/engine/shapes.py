@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from sizing.engine.errors import UnsizableModel
+from sizing.engine.rounding import ceil_div
 
 
 @dataclass(frozen=True)
@@ -26,10 +27,26 @@ class CacheGroup:
         _require("elements_per_token", self.elements_per_token)
         if self.kv_heads is not None:
             _require("kv_heads", self.kv_heads)
-            if self.elements_per_token % self.kv_heads:
-                raise UnsizableModel("elements_per_token must be a multiple of kv_heads", field="elements_per_token")
+            if self.elements_per_token % (2 * self.kv_heads):
+                raise UnsizableModel(
+                    "elements_per_token must be a multiple of 2 x kv_heads", field="elements_per_token"
+                )
         if self.window is not None:
             _require("window", self.window)
+
+    @property
+    def head_dim(self) -> int | None:
+        """The width of one head, of which a key and a value are kept; None for a cache without heads."""
+        return None if self.kv_heads is None else self.elements_per_token // (2 * self.kv_heads)
+
+    def heads_per_gpu(self, gpus: int) -> int | None:
+        """The KV heads that one of `gpus` holds: its share, at least one; None for a cache without heads."""
+        return None if self.kv_heads is None else ceil_div(self.kv_heads, gpus)
+
+    def elements_per_gpu(self, gpus: int) -> int:
+        """Elements per token and layer on one of `gpus`; a cache without heads is whole on every GPU."""
+        heads, width = self.heads_per_gpu(gpus), self.head_dim
+        return self.elements_per_token if heads is None or width is None else 2 * heads * width
 
     def tokens_kept(self, context: int) -> int:
         return context if self.window is None else min(context, self.window)
