@@ -6,7 +6,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 
-from catalog.models import Gpu, Machine, MemorySource, Provider, Tier
+from catalog.models import Gpu, Machine, MemorySource, Option, Provider, Tier
 from catalog.pricing import package_price
 from catalog.units import GIB
 
@@ -72,3 +72,64 @@ def make_machine(**fields: Any) -> Machine:
         if name not in fields:
             fields[name] = make()
     return Machine.objects.create(**fields)
+
+
+def make_basket(machine: Machine, **fields: Any) -> Any:
+    """Seven days of one lot of the machine, what Community asks for acknowledged."""
+    from rentals.baskets import Basket
+
+    fields.setdefault("community_acknowledged", machine.tier == Tier.COMMUNITY)
+    return Basket(machine_id=machine.pk, **{"term_days": 7, **fields})
+
+
+def place(organization: Any, basket: Any, **fields: Any) -> Any:
+    """Place the basket through the one function, at its present price unless `expected_total_usd` says otherwise."""
+    from django.utils import timezone
+
+    from rentals.ordering import place_order
+    from rentals.quotes import quote
+
+    now = fields.setdefault("now", timezone.now())
+    if "expected_total_usd" not in fields:
+        fields["expected_total_usd"] = quote(basket, now=now).total_usd
+    fields.setdefault("idempotency_key", f"key-{next(_number)}")
+    fields.setdefault("actor", getattr(organization, "owner", None))
+    fields.setdefault("via", "page")
+    fields.setdefault("path", f"/o/{organization.slug}/orders/review/")
+    return place_order(organization=organization, basket=basket, **fields)
+
+
+def make_order(
+    organization: Any, machine: Machine | None = None, *, placement: dict[str, Any] | None = None, **basket: Any
+) -> Any:
+    """An order of the organization; `placement` goes to `place`, the rest into the basket."""
+    return place(organization, make_basket(machine or make_machine(), **basket), **(placement or {})).order
+
+
+def make_option(slug: str = "storage-500", **fields: Any) -> Option:
+    return Option.objects.create(
+        slug=slug, **{"name": "Storage 500 GB", "price_per_lot_day_usd": Decimal("1.50"), "max_quantity": 4, **fields}
+    )
+
+
+def make_ai_model(slug: str = "llama-3.1-8b", **fields: Any) -> Any:
+    """Llama 3.1 8B as published; name what is different."""
+    from sizing.models import AiModel
+
+    published = {
+        "name": "Llama 3.1 8B" if slug == "llama-3.1-8b" else slug,
+        "family": "Llama 3.1",
+        "parameters": 8_030_261_248,
+        "layers": 32,
+        "hidden_size": 4096,
+        "intermediate_size": 14336,
+        "attention_heads": 32,
+        "kv_heads": 8,
+        "head_dim": 128,
+        "vocab_size": 128_256,
+        "max_context": 131_072,
+        "cache_groups": [{"layers": 32, "elements_per_token": 2048, "kv_heads": 8, "window": None}],
+        "license": "Llama 3.1 Community License",
+        "source_url": "https://example.com/llama-3.1-8b",
+    }
+    return AiModel.objects.create(slug=slug, **{**published, **fields})
