@@ -95,7 +95,7 @@ def prepare_data() -> None:
     """Tables, catalog, models and logins; what is there already stays as it is."""
     call_command("migrate", interactive=False, verbosity=0)
     call_command("load_catalog", only_new=True)
-    call_command("load_models")
+    call_command("load_models", only_new=True)
     with transaction.atomic():
         ensure_user(*STAFF, is_staff=True, is_superuser=True)
         member = ensure_user(*MEMBER)
