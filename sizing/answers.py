@@ -1,4 +1,4 @@
-"""The answer to "where does this fit?" as values: codes, figures and catalog rows. The words are in `sizing/explain.py`."""
+"""The answer to "where does this fit?" as values: codes, figures and catalog rows. The words are in explain.py."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -26,7 +26,8 @@ class Question:
 class Preferences:
     """Countries, term and lots are hard; budget, hourly maximum and tier are preferences an alternative may miss.
 
-    Units: `budget_usd` is for the whole order of one term; `max_hourly_usd` per lot. `countries` holds ISO codes and "EU".
+    Units: `budget_usd` is for the whole order of one term; `max_hourly_usd` per lot. `countries` holds ISO codes and
+    "EU".
     """
 
     budget_usd: Decimal | None = None
@@ -47,7 +48,7 @@ class Miss:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A machine on which the workload fits. `package_usd` is for one lot and one term, `order_total_usd` for all lots."""
+    """A machine on which the workload fits. `package_usd` is for one lot and term, `order_total_usd` for all lots."""
 
     machine: Machine
     estimate: MemoryEstimate
@@ -97,8 +98,8 @@ class NearestMiss:
 class Change:
     """One change to the question that gives at least one machine, verified by asking again with it.
 
-    `field` is the input's name, `value` its new value; `machines` and `cheapest_package_usd` are what the changed question
-    gives.
+    `field` is the input's name, `value` its new value; `machines` and `cheapest_package_usd` are what the changed
+    question gives.
     """
 
     field: str

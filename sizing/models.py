@@ -21,7 +21,7 @@ MISSING_FIGURES = {
 
 class AiModelQuerySet(models.QuerySet):
     def sizable(self) -> "AiModelQuerySet":
-        """Models with every figure that the arithmetic needs. The rows' other faults are refused when they are saved."""
+        """Models with every figure that the arithmetic needs; other faults are refused when a row is saved."""
         return self.exclude(_FIGURE_MISSING)
 
     def unsizable(self) -> "AiModelQuerySet":
@@ -64,7 +64,7 @@ class AiModel(models.Model):
     cache_groups = models.JSONField(
         default=list,
         blank=True,
-        help_text="Groups of layers that keep the same cache: layers, elements_per_token, kv_heads or null, window or null.",
+        help_text="Groups of layers with the same cache: layers, elements_per_token, kv_heads or null, window or null.",
     )
     state_bytes_per_sequence = models.PositiveBigIntegerField(default=0, help_text="Linear and state-space layers.")
     cache_note = models.CharField(

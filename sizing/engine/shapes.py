@@ -10,8 +10,9 @@ from sizing.engine.rounding import ceil_div
 class CacheGroup:
     """Layers that keep the same kind of key/value cache.
 
-    Shape: each of `layers` keeps `elements_per_token` numbers per token: 2 x kv_heads x head_dim for ordinary attention,
-    kv_lora_rank + qk_rope_head_dim for multi-head latent attention (MLA), which stores one vector for all heads.
+    Shape: each of `layers` keeps `elements_per_token` numbers per token: 2 x kv_heads x head_dim for ordinary
+    attention, kv_lora_rank + qk_rope_head_dim for multi-head latent attention (MLA), which stores one vector for all
+    heads.
     `kv_heads` says how many ways it can be split over GPUs; None is a cache that every GPU holds whole.
     `window` is the most tokens kept; None keeps them all.
     Raises: UnsizableModel naming the field that is missing or below 1.
