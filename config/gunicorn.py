@@ -30,6 +30,7 @@ def post_worker_init(worker: Any) -> None:
         from config.celery import app
         from config.scheduler import Scheduler
 
+        app.autodiscover_tasks(force=True)
         _scheduler = Scheduler(app, settings.CELERY_BEAT_SCHEDULE)
         _scheduler.start()
 

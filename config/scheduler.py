@@ -71,7 +71,6 @@ class Scheduler:
             self._thread.join(timeout)
 
     def _drive(self) -> None:
-        self._app.loader.import_default_modules()
         entries = [Entry(self._app, name, spec) for name, spec in self._schedule.items()]
         while True:
             waits = [self._ask(entry) for entry in entries]
