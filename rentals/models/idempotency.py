@@ -8,7 +8,7 @@ from rentals.querysets import TenantQuerySet
 
 
 class IdempotencyRecord(models.Model):
-    """The request and the answer of one key of an organization; written in the effect's own transaction, kept for ever."""
+    """Request and answer of one key of an organization, written in the transaction of the effect and kept for ever."""
 
     organization = models.ForeignKey(Organization, on_delete=models.PROTECT, related_name="+")
     key = models.CharField(max_length=255)

@@ -142,3 +142,9 @@ class Allocation(models.Model):
 
     def __str__(self) -> str:
         return f"Lot {self.number} of {self.order_id}"
+
+    def state_at(self, order: Order, now: datetime) -> State:
+        """The state as it is true at `now`: nothing runs once its order is over."""
+        if order.status_at(now) != Status.ACTIVE:
+            return self.State.STOPPED
+        return self.State(self.state)

@@ -1,0 +1,184 @@
+"""Why something a tenant asked for was not done. A `code` for programs, typed attributes, a sentence; no HTTP."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+if TYPE_CHECKING:
+    from catalog.models import Machine
+
+
+class RentalError(Exception):
+    """`field` names the input that can mend it, where there is one."""
+
+    code = "invalid"
+    field: str | None = None
+
+    @property
+    def message(self) -> str:
+        return str(self)
+
+
+class InvalidBasket(RentalError):
+    """A field of the basket is not of the right kind or range."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class InvalidKey(RentalError):
+    field = "idempotency_key"
+
+    def __init__(self) -> None:
+        super().__init__("The idempotency key must be 1 to 255 printable ASCII characters.")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A field whose value is not the one the key was first sent with."""
+
+    field: str
+    first: Any
+    now: Any
+
+
+class IdempotencyMismatch(RentalError):
+    """The key was used for another request. `order_id` is the order that request placed."""
+
+    code = "idempotency_mismatch"
+
+    def __init__(self, differences: tuple[Difference, ...], order_id: UUID | None) -> None:
+        super().__init__(
+            "This key was already used for another request; these fields differ: "
+            + ", ".join(difference.field for difference in differences)
+            + "."
+        )
+        self.differences = differences
+        self.order_id = order_id
+
+
+class InProgress(RentalError):
+    code = "in_progress"
+
+    def __init__(self, retry_after: int = 1) -> None:
+        super().__init__("The same request is still being worked on. Send it again in a moment.")
+        self.retry_after = retry_after
+
+
+class Busy(RentalError):
+    """The database did not give a lock in time; nothing was done."""
+
+    code = "unavailable"
+
+    def __init__(self, retry_after: int = 1) -> None:
+        super().__init__("Too much is going on at once. Nothing was ordered; try again in a moment.")
+        self.retry_after = retry_after
+
+
+class NotPermitted(RentalError):
+    code = "forbidden"
+
+
+class UnknownMachine(RentalError):
+    code = "not_found"
+    field = "machine"
+
+    def __init__(self, machine_id: int) -> None:
+        super().__init__("There is no such machine. Choose one in the catalog.")
+        self.machine_id = machine_id
+
+
+class MachineError(RentalError):
+    """Something about the machine itself; it is named."""
+
+    def __init__(self, machine: Machine, message: str) -> None:
+        super().__init__(message)
+        self.machine = machine
+
+
+class OffLine(MachineError):
+    code = "off_line"
+    field = "machine"
+
+    def __init__(self, machine: Machine) -> None:
+        super().__init__(machine, f"{machine.name} is not offered at the moment.")
+
+
+class TermNotOffered(MachineError):
+    code = "term_not_offered"
+    field = "term_days"
+
+    def __init__(self, machine: Machine, term_days: int, offered: tuple[int, ...]) -> None:
+        terms = " or ".join(str(days) for days in offered)
+        super().__init__(
+            machine,
+            f"{machine.name} is not sold for {term_days} days."
+            + (f" Choose {terms} days." if offered else " It has no term on offer."),
+        )
+        self.term_days = term_days
+        self.offered = offered
+
+
+class SoldOut(MachineError):
+    code = "sold_out"
+    field = "lots"
+
+    def __init__(self, machine: Machine, wanted: int, available: int) -> None:
+        super().__init__(machine, f"{wanted} {'lot' if wanted == 1 else 'lots'} asked, {available} free.")
+        self.wanted = wanted
+        self.available = available
+
+
+class AcknowledgementRequired(MachineError):
+    code = "acknowledgement_required"
+    field = "community_acknowledged"
+
+    def __init__(self, machine: Machine) -> None:
+        super().__init__(
+            machine, f"Confirm that you understand: the provider of {machine.name} can read the session's memory."
+        )
+
+
+class PriceChanged(RentalError):
+    code = "price_changed"
+    field = "expected_total_usd"
+
+    def __init__(self, old: Decimal, new: Decimal) -> None:
+        super().__init__(f"The total is {new} USD now; you saw {old} USD.")
+        self.old = old
+        self.new = new
+
+
+class OrderOver(RentalError):
+    """The term has ended: its allocations can no longer be started or stopped."""
+
+    code = "order_over"
+
+
+class LastOwner(RentalError):
+    code = "last_owner"
+    field = "role"
+
+    def __init__(self) -> None:
+        super().__init__("An organization keeps at least one owner. Make somebody else an owner first.")
+
+
+class UnknownUser(RentalError):
+    code = "not_found"
+    field = "email"
+
+    def __init__(self, email: str) -> None:
+        super().__init__("Nobody has signed up with this e-mail address.")
+        self.email = email
+
+
+class AlreadyMember(RentalError):
+    code = "already_member"
+    field = "email"
+
+    def __init__(self) -> None:
+        super().__init__("This person is already a member.")

@@ -1,0 +1,240 @@
+"""Placing an order: one function and one transaction, for the page, the API and staff alike.
+
+The key's record comes first, so a repeat stops before it meets any refusal; the stock comes last and in one statement,
+so its row is locked for no longer than a commit. A refusal rolls everything back, the record included: the key is free.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from django.db import IntegrityError, OperationalError, transaction
+from django.db.models import F
+
+from catalog.models import Machine
+from rentals.audit import name_of, record
+from rentals.baskets import Basket
+from rentals.documents import line_document, machine_facts, order_document, to_bytes
+from rentals.errors import Busy, Difference, IdempotencyMismatch, InProgress, InvalidKey, NotPermitted, PriceChanged
+from rentals.models import Allocation, IdempotencyRecord, Membership, Order, Organization
+from rentals.models.orders import Via
+from rentals.quotes import Quote, quote
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+CREATED = 201
+_KEY = re.compile(r"\A[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?\Z")
+# PostgreSQL: lock not available (lock_timeout), deadlock, serialization failure. SQLite has only its words.
+_LOCK_STATES = frozenset({"55P03", "40P01", "40001"})
+
+
+@dataclass(frozen=True)
+class Placement:
+    """The answer to a request for an order: the bytes are the first answer's, however often it is asked again."""
+
+    order: Order
+    status: int
+    body: bytes
+    replayed: bool
+
+
+@dataclass(frozen=True)
+class _Request:
+    """Who asks for what, under which key."""
+
+    organization: Organization
+    key: str
+    method: str
+    path: str
+    body: dict[str, Any]
+    actor: User | None
+    via: str
+
+
+class _KeyTaken(Exception):
+    """The key has a record already: leave the transaction and look at it."""
+
+
+def place_order(
+    *,
+    organization: Organization,
+    basket: Basket,
+    idempotency_key: str,
+    expected_total_usd: Decimal,
+    actor: User | None,
+    via: str,
+    path: str,
+    now: datetime,
+    method: str = "POST",
+    sizing: dict[str, Any] | None = None,
+) -> Placement:
+    """The order for the basket, placed once however often the same request comes.
+
+    `sizing` is the answer the machine was chosen by, kept with the order; `expected_total_usd` is what the person saw.
+
+    Raises: InvalidKey, IdempotencyMismatch, InProgress, Busy, NotPermitted, PriceChanged, AcknowledgementRequired,
+    SoldOut, OffLine and what `rentals.quotes.quote` raises. After any of them nothing is stored.
+    """
+    if not isinstance(idempotency_key, str) or not _KEY.match(idempotency_key):
+        raise InvalidKey
+    body = basket.canonical(expected_total_usd)
+    request = _Request(organization, idempotency_key, method, path, body, actor, via)
+    try:
+        with transaction.atomic(durable=True):
+            return _place(request, basket, expected_total_usd, sizing, now)
+    except _KeyTaken:
+        return _replay(request)
+    except OperationalError as error:
+        if _is_lock_timeout(error):
+            raise Busy from error
+        raise
+
+
+def _place(
+    request: _Request, basket: Basket, expected_total_usd: Decimal, sizing: dict[str, Any] | None, now: datetime
+) -> Placement:
+    answer = _claim_key(request, now)
+    _check_permitted(request)
+    offer = _checked_quote(basket, expected_total_usd, now)
+    order = _build_order(request, offer, sizing, now)
+    allocations = [
+        Allocation(organization=request.organization, order=order, number=number)
+        for number in range(1, basket.lots + 1)
+    ]
+    order.save(force_insert=True)
+    Allocation.objects.bulk_create(allocations, batch_size=500)
+    record(
+        request.organization, "order.placed", at=now, actor=request.actor, via=request.via, object_id=order.pk,
+        machine=offer.machine.pk, lots=order.lots, term_days=order.term_days, total_usd=str(order.total_usd),
+    )  # fmt: skip
+    answer.order = order
+    answer.response_status = CREATED
+    answer.response_body = to_bytes(order_document(order, allocations, now=now))
+    answer.save(update_fields=["order", "response_status", "response_body"])
+    _take_stock(offer, expected_total_usd, now)
+    return Placement(order, CREATED, answer.response_body, replayed=False)
+
+
+def _claim_key(request: _Request, now: datetime) -> IdempotencyRecord:
+    """Insert the key's record. Where another transaction is inserting the same, this waits for its end."""
+    try:
+        return IdempotencyRecord.objects.create(
+            organization=request.organization,
+            key=request.key,
+            method=request.method,
+            path=request.path,
+            body=request.body,
+            created_at=now,
+        )
+    except IntegrityError as error:
+        raise _KeyTaken from error
+    except OperationalError as error:
+        if _is_lock_timeout(error):
+            raise InProgress from error
+        raise
+
+
+def _check_permitted(request: _Request) -> None:
+    """Whether this actor may order here now; asked again for a repeat, so a removed member is told nothing."""
+    if request.via == Via.STAFF:
+        if request.actor is None or not request.actor.is_staff:
+            raise NotPermitted("Only staff place orders on behalf of an organization.")
+        return
+    membership = Membership.objects.for_organization(request.organization).filter(user=request.actor).first()
+    if membership is None or not membership.may_order:
+        raise NotPermitted("Your role in this organization may look, not order. Ask an owner or admin.")
+
+
+def _checked_quote(basket: Basket, expected_total_usd: Decimal, now: datetime) -> Quote:
+    offer = quote(basket, now=now)
+    offer.check_current()
+    offer.check_acknowledged()
+    if offer.total_usd != expected_total_usd:
+        raise PriceChanged(expected_total_usd, offer.total_usd)
+    # Said early, so that a hopeless order never queues for the row; what counts is said in _take_stock.
+    offer.check_stock()
+    return offer
+
+
+def _build_order(request: _Request, offer: Quote, sizing: dict[str, Any] | None, now: datetime) -> Order:
+    basket = offer.basket
+    return Order(
+        id=uuid.uuid4(),
+        organization=request.organization,
+        machine=offer.machine,
+        machine_facts=machine_facts(offer.machine),
+        term_days=basket.term_days,
+        lots=basket.lots,
+        gpu_count=offer.machine.gpu_count,
+        unit_usd=offer.unit_usd,
+        lines=[line_document(line) for line in offer.lines],
+        total_usd=offer.total_usd,
+        environment=basket.environment,
+        environment_notes=basket.environment_notes,
+        community_acknowledged=basket.community_acknowledged,
+        workload=basket.workload,
+        sizing=sizing,
+        starts_at=now,
+        # A term is a duration in UTC: no calendar, no clock change has a say.
+        ends_at=now + timedelta(days=basket.term_days),
+        idempotency_key=request.key,
+        placed_by=request.actor,
+        placed_by_name=name_of(request.actor),
+        placed_via=request.via,
+    )
+
+
+def _take_stock(offer: Quote, expected_total_usd: Decimal, now: datetime) -> None:
+    """Take the lots, if they are still there at the price that was checked; else say which of the two is gone."""
+    wanted, machine = offer.basket.lots, offer.machine
+    price = {f"price_{offer.basket.term_days}_days_usd": offer.unit_usd}
+    taken = Machine.objects.filter(pk=machine.pk, free_lots__gte=wanted, listed=True, online=True, **price).update(
+        free_lots=F("free_lots") - wanted, updated_at=now
+    )
+    if not taken:
+        _checked_quote(offer.basket, expected_total_usd, now)
+        # Changed and changed back between the two statements: nothing was wrong for long, so trying again is right.
+        raise Busy
+
+
+def _replay(request: _Request) -> Placement:
+    """The stored answer of the key, when the request is the one it answered."""
+    _check_permitted(request)
+    stored = (
+        IdempotencyRecord.objects.for_organization(request.organization)
+        .select_related("order__organization")
+        .get(key=request.key)
+    )
+    differences = tuple(_differences(stored, request))
+    if differences:
+        raise IdempotencyMismatch(differences, stored.order_id)
+    return Placement(stored.order, stored.response_status, bytes(stored.response_body), replayed=True)
+
+
+def _differences(stored: IdempotencyRecord, request: _Request) -> list[Difference]:
+    pairs = [("method", stored.method, request.method), ("path", stored.path, request.path)]
+    first, now = _flat(stored.body), _flat(request.body)
+    pairs += [(field, first.get(field), now.get(field)) for field in dict.fromkeys([*first, *now])]
+    return [Difference(*pair) for pair in pairs if pair[1] != pair[2]]
+
+
+def _flat(body: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested fields by their dotted names, so that a difference points at the very field."""
+    flat: dict[str, Any] = {}
+    for name, value in body.items():
+        if isinstance(value, dict) and value:
+            flat |= _flat(value, f"{prefix}{name}.")
+        else:
+            flat[f"{prefix}{name}"] = value
+    return flat
+
+
+def _is_lock_timeout(error: OperationalError) -> bool:
+    state = getattr(error.__cause__, "sqlstate", None)
+    return state in _LOCK_STATES or "is locked" in str(error)

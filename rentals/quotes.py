@@ -1,0 +1,109 @@
+"""What a basket costs now and whether it can be had: for the review page, for a quote, and inside the order itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from django.db.models import BooleanField, Case, Value, When
+
+from catalog.models import Machine, Option
+from catalog.pricing import TERMS_DAYS
+from catalog.querysets import is_current
+from rentals.baskets import Basket
+from rentals.errors import AcknowledgementRequired, InvalidBasket, OffLine, SoldOut, TermNotOffered, UnknownMachine
+from rentals.totals import Line, option_line, package_line, total_usd
+
+# The largest amount a column for money holds.
+MAX_TOTAL_USD = Decimal("9999999999.99")
+
+
+@dataclass(frozen=True)
+class Quote:
+    """A basket with its machine and its prices. `current`: the listing is true now (listed, reported, fresh)."""
+
+    basket: Basket
+    machine: Machine
+    current: bool
+    lines: tuple[Line, ...]
+    total_usd: Decimal
+
+    @property
+    def unit_usd(self) -> Decimal:
+        return self.lines[0].unit_usd
+
+    @property
+    def cards(self) -> int:
+        return self.basket.lots * self.machine.gpu_count
+
+    def check_current(self) -> None:
+        if not self.current:
+            raise OffLine(self.machine)
+
+    def check_acknowledged(self) -> None:
+        if self.machine.tier == "community" and not self.basket.community_acknowledged:
+            raise AcknowledgementRequired(self.machine)
+
+    def check_stock(self) -> None:
+        if self.machine.free_lots < self.basket.lots:
+            raise SoldOut(self.machine, self.basket.lots, self.machine.free_lots)
+
+
+def terms_offered(machine: Machine) -> tuple[int, ...]:
+    return tuple(days for days in TERMS_DAYS if machine.package_usd(days) is not None)
+
+
+def quote(basket: Basket, *, now: datetime) -> Quote:
+    """The lines and the total of the basket at today's prices.
+
+    Raises: UnknownMachine, TermNotOffered, InvalidBasket (an option or its quantity, a total beyond all measure).
+    """
+    machine = _machine(basket.machine_id, now)
+    unit_usd = machine.package_usd(basket.term_days)
+    if unit_usd is None:
+        raise TermNotOffered(machine, basket.term_days, terms_offered(machine))
+    description = f"{machine.name}, {basket.term_days} days"
+    lines = (
+        package_line(description=description, unit_usd=unit_usd, lots=basket.lots),
+        *_option_lines(basket),
+    )
+    total = total_usd(lines)
+    if total > MAX_TOTAL_USD:
+        raise InvalidBasket("lots", "This order is too large for one total. Ask for fewer lots or options.")
+    return Quote(basket, machine, machine.current, lines, total)  # type: ignore[attr-defined]
+
+
+def _machine(machine_id: int, now: datetime) -> Machine:
+    listed = Case(
+        When(is_current(now), listed=True, then=Value(True)), default=Value(False), output_field=BooleanField()
+    )
+    machines = Machine.objects.select_related("gpu", "provider").annotate(current=listed)
+    try:
+        return machines.get(pk=machine_id)
+    except Machine.DoesNotExist:
+        raise UnknownMachine(machine_id) from None
+
+
+def _option_lines(basket: Basket) -> list[Line]:
+    if not basket.options:
+        return []
+    known = {option.slug: option for option in Option.objects.filter(listed=True)}
+    lines = []
+    for chosen in basket.options:
+        option = known.get(chosen.slug)
+        if option is None:
+            raise InvalidBasket("option", f"There is no option {chosen.slug!r}.")
+        if chosen.quantity > option.max_quantity:
+            raise InvalidBasket("option", f"At most {option.max_quantity} × {option.name} can go with a lot.")
+        lines.append(
+            option_line(
+                option=option.slug,
+                description=option.name,
+                price_per_lot_day_usd=option.price_per_lot_day_usd,
+                days=basket.term_days,
+                quantity=chosen.quantity,
+                lots=basket.lots,
+            )
+        )
+    return lines
