@@ -21,3 +21,8 @@ urlpatterns = [
     path("healthz", alive, name="healthz"),
     path("readyz", Readiness.as_view(), name="readyz"),
 ]
+
+handler400 = "config.errors.bad_request"
+handler403 = "config.errors.forbidden"
+handler404 = "config.errors.not_found"
+handler500 = "config.errors.server_error"
