@@ -7,5 +7,5 @@ from config.theme import theme_of
 
 
 def site(request: HttpRequest) -> dict[str, object]:
-    """`demo`: this process runs the demo; pages then say that its machines are invented. `theme`: light, dark or auto."""
+    """`demo`: pages say that the machines are invented. `theme`: light, dark or auto."""
     return {"demo": settings.DEMO, "theme": theme_of(request)}
