@@ -5,7 +5,6 @@ clipped or guessed: what cannot be read exactly is an error that names the limit
 """
 
 import difflib
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -13,13 +12,15 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.forms.utils import ErrorDict
 from django.utils.datastructures import MultiValueDict
 
-from catalog import countries, units
+from catalog import units
 from catalog.models import Tier, slug_validator
 from catalog.pricing import TERMS_DAYS
 from sizing.answers import ANY_TIER, Preferences, Question
 from sizing.engine.workloads import MAX_REQUESTS, PRECISIONS_BITS, RunModel
+from sizing.fields import AmountField, CountriesField, NumberChoiceField, TextField, WholeNumberField, WordField, shown
 from sizing.models import AiModel
 
 DEFAULT_CONTEXT = 4096
@@ -54,7 +55,6 @@ _FIGURES = {
     "split_width": "MLP width",
     "state_bytes_per_sequence": "state per sequence",
 }
-_COUNTRY_HABITS = {"UK": "GB", "ENGLAND": "GB", "EL": "GR", "USA": "US", "EUROPE": countries.EU}
 
 Data = Mapping[str, Any]
 
@@ -85,142 +85,6 @@ class InvalidInput(Exception):
         return tuple(error for error in self.errors if error.code == "unknown_field")
 
 
-# --- Fields -------------------------------------------------------------------------------------------------------
-
-
-def shown(value: object) -> str:
-    """What was given, fit to be repeated in a sentence: short, one line, only characters that can be sent."""
-    text = str(value)[:60].encode("utf-8", "replace").decode()
-    text = "".join(letter if letter.isprintable() else "�" for letter in text)
-    return text if len(text) <= 40 else f"{text[:40]}…"
-
-
-class TextField(forms.CharField):
-    """Text whose own rule decides which characters are allowed, so that its sentence can say so."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        # CharField's own refusal of NUL bytes names neither field nor fix; every field here refuses them itself.
-        self.validators = []
-
-
-class WholeNumberField(TextField):
-    """A whole number in the digits 0 to 9, with its least and greatest value."""
-
-    def __init__(self, *, label: str, least: int = 1, most: int | None = None, example: int, why: str = "") -> None:
-        super().__init__(
-            label=label, error_messages={"required": f"{label} is empty: give a whole number, such as {example}."}
-        )
-        self.least, self.most, self.example, self.why = least, most, example, why
-
-    def clean(self, value: Any) -> int:
-        text = super().clean(value)
-        if not re.fullmatch(r"-?[0-9]+", text):
-            raise ValidationError(
-                f"{self.label} must be a whole number in plain digits, such as {self.example}; “{shown(text)}” is not.",
-                "invalid",
-            )
-        # Beyond 40 digits only the sign matters, and turning them into a number is work without use.
-        number = int(text) if len(text) <= 40 else int(f"{text[:1]}{'9' * 40}")
-        if number < self.least:
-            raise ValidationError(f"{self.label} must be {self.least:,} or more.", "min_value")
-        if self.most is not None and number > self.most:
-            raise ValidationError(f"{self.label} must be {self.most:,} or less{self.why}.", "max_value")
-        return number
-
-
-class AmountField(TextField):
-    """A decimal amount of a unit, exactly as written: a comma may stand for the point, thousands are not separated."""
-
-    def __init__(self, *, label: str, unit: str, least: Decimal, most: Decimal, places: int, example: str) -> None:
-        super().__init__(label=label, required=False)
-        self.unit, self.least, self.most, self.places, self.example = unit, least, most, places, example
-
-    def clean(self, value: Any) -> Decimal | None:  # type: ignore[override]  # CharField gives text, this an amount
-        text = super().clean(value)
-        if text == "":
-            return None
-        written = re.fullmatch(r"(-?)([0-9]{1,40})(?:([.,])([0-9]{1,40}))?", text)
-        if not written:
-            raise ValidationError(self._unreadable(text), "invalid")
-        sign, whole, point, fraction = written.groups(default="")
-        if point == "," and len(fraction) == 3 and whole.strip("0"):
-            raise ValidationError(
-                f"{self.label} “{shown(text)}” can be read in two ways: write {whole}{fraction} or {whole}.{fraction}.",
-                "invalid",
-            )
-        if len(fraction.rstrip("0")) > self.places:
-            raise ValidationError(
-                f"{self.label} may have at most {self.places} decimals, such as {self.example}.", "max_decimal_places"
-            )
-        amount = Decimal(f"{sign}{whole}.{fraction or '0'}")
-        if amount < self.least:
-            raise ValidationError(f"{self.label} must be {self.least:f} {self.unit} or more.", "min_value")
-        if amount > self.most:
-            raise ValidationError(f"{self.label} must be {self.most:,f} {self.unit} or less.", "max_value")
-        return amount.quantize(Decimal(1).scaleb(-self.places))
-
-    def _unreadable(self, text: str) -> str:
-        return (
-            f"{self.label} must be an amount in {self.unit} in plain digits, such as {self.example}; "
-            f"“{shown(text)}” is not."
-        )
-
-
-class WordField(TextField):
-    """One of a few known words."""
-
-    def __init__(self, *, label: str, words: Mapping[str, str], required_message: str) -> None:
-        super().__init__(label=label, error_messages={"required": required_message})
-        self.words = words
-
-    def clean(self, value: Any) -> str:
-        text = super().clean(value)
-        if text not in self.words:
-            raise ValidationError(
-                f"{self.label} must be {_either(self.words)}; “{shown(text)}” is not.", "invalid_choice"
-            )
-        return text
-
-
-class NumberChoiceField(WholeNumberField):
-    """One of a few known numbers."""
-
-    def __init__(self, *, label: str, numbers: Iterable[int], unit: str) -> None:
-        self.numbers, self.unit = tuple(numbers), unit
-        super().__init__(label=label, least=-(10**40), example=self.numbers[0])
-
-    def clean(self, value: Any) -> int:
-        number = super().clean(value)
-        if number not in self.numbers:
-            raise ValidationError(f"{self.label} must be {_either(self.numbers)} {self.unit}.", "invalid_choice")
-        return number
-
-
-class CountriesField(forms.Field):
-    """Country codes and `EU`, each once, `EU` first and then by code."""
-
-    widget = forms.SelectMultiple
-
-    def clean(self, value: Any) -> tuple[str, ...]:
-        chosen = {self._code(text) for text in value or [] if text != ""}
-        return tuple(sorted(chosen, key=lambda code: (code != countries.EU, code)))
-
-    def _code(self, text: str) -> str:
-        code = text.strip().upper() if text.isascii() else ""
-        if code == countries.EU or code in countries.names():
-            return code
-        by_name = {name.upper(): known for known, name in countries.names().items()}
-        meant = _COUNTRY_HABITS.get(code) or by_name.get(code)
-        fix = f"write {meant}" if meant else "write EU or a code such as DE, each as its own value"
-        raise ValidationError(f"“{shown(text)}” is not a country code: {fix}.", "invalid_choice")
-
-
-def _either(words: Iterable[object]) -> str:
-    *most, last = map(str, words)
-    return f"{', '.join(most)} or {last}"
-
-
 # --- Forms --------------------------------------------------------------------------------------------------------
 
 
@@ -231,6 +95,7 @@ class InputForm(forms.Form):
 
     def __init__(self, data: Data) -> None:
         self.wrong: dict[str, ValidationError] = {}
+        self.use_required_attribute = False
         super().__init__(MultiValueDict({name: self._values(data, name) for name in self.base_fields}))
 
     def _values(self, data: Data, name: str) -> list[str]:
@@ -249,6 +114,11 @@ class InputForm(forms.Form):
         if None in texts:
             self.wrong[name] = ValidationError(f"{label} must be plain text or a plain number.", "invalid")
         return [text or "" for text in texts]
+
+    def quietly(self) -> "InputForm":
+        """The same form before it is sent: answers are shown, nothing is judged yet."""
+        self._errors = ErrorDict()
+        return self
 
     def clean(self) -> dict[str, Any]:
         for name, error in self.wrong.items():
@@ -288,14 +158,31 @@ class WorkloadForm(InputForm):
     task = WordField(label="Task", words=TASKS, required_message="Choose what you want to do.")
     model = TextField(label="Model", error_messages={"required": "Choose a model."})
     precision_bits = NumberChoiceField(label="Precision", numbers=PRECISIONS_BITS, unit="bits")
-    context = WholeNumberField(label="Context", example=DEFAULT_CONTEXT)
+    context = WholeNumberField(
+        label="Context", example=DEFAULT_CONTEXT, hint="Tokens per request. Set it to what your requests really use."
+    )
     requests = WholeNumberField(
-        label="Requests at once", most=MAX_REQUESTS, example=1, why=" (the most that is computed)"
+        label="Requests at once",
+        most=MAX_REQUESTS,
+        example=1,
+        why=" (the most that is computed)",
+        hint="How many requests run at the same time. Each keeps its own KV cache.",
     )
     reserve_gib = AmountField(
-        label="Own reserve", unit="GiB", least=Decimal(0), most=MAX_RESERVE_GIB, places=2, example="2.5"
+        label="Own reserve",
+        unit="GiB",
+        least=Decimal(0),
+        most=MAX_RESERVE_GIB,
+        places=2,
+        example="2.5",
+        hint="Added on each GPU as its own line; no margin is put on it.",
     )
-    reserve_reason = TextField(label="Reason for the reserve", required=False)
+    reserve_reason = TextField(
+        label="Reason for the reserve",
+        required=False,
+        hint="A margin without a reason is no more reliable than none. Printed beside the line.",
+        widget=forms.TextInput(attrs={"maxlength": MAX_REASON_LENGTH, "autocomplete": "off"}),
+    )
 
     def __init__(self, data: Data) -> None:
         super().__init__(data)
@@ -388,7 +275,13 @@ class PreferencesForm(InputForm):
     preferences: Preferences
 
     budget_usd = AmountField(
-        label="Budget", unit="USD", least=Decimal("0.01"), most=MAX_BUDGET_USD, places=2, example="300.00"
+        label="Budget",
+        unit="USD",
+        least=Decimal("0.01"),
+        most=MAX_BUDGET_USD,
+        places=2,
+        example="300.00",
+        hint="For the whole order: all lots, one term.",
     )
     max_hourly_usd = AmountField(
         label="Maximum price per hour",
@@ -397,9 +290,12 @@ class PreferencesForm(InputForm):
         most=MAX_HOURLY_USD,
         places=4,
         example="0.70",
+        hint="Per lot. Compared with the package price divided by its hours.",
     )
     term_days = NumberChoiceField(label="Term", numbers=TERMS_DAYS, unit="days")
-    lots = WholeNumberField(label="Lots", most=MAX_LOTS, example=1)
+    lots = WholeNumberField(
+        label="Lots", most=MAX_LOTS, example=1, hint="A lot is one whole machine; the workload runs on each by itself."
+    )
     tier = WordField(label="Tier", words=TIERS, required_message="Tier is empty: choose any, secure or community.")
     countries = CountriesField(label="Countries", required=False)
 

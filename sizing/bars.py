@@ -1,0 +1,116 @@
+"""The stacked memory bar as numbers: where each part of an estimate starts and ends, and which GPU sizes to mark.
+
+A bar is always one GPU's memory; memories of several GPUs are never put end to end. Positions are percent of the bar
+with two decimals, so that text keeps its size on every screen; the table beside it has the same figures.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from catalog.units import to_gib
+from sizing.engine.estimate import MemoryEstimate
+
+# Fills differ by pattern as well as by colour; the patterns are drawn in templates/_shared/_membar_patterns.html.
+PATTERNS = {"kv_cache": "seg-dots", "margin": "seg-diagonal", "runtime": "seg-rows", "reserve": "seg-cross"}
+MARKS_ABOVE = 2
+LABEL_FROM_PERCENT = 16
+
+
+@dataclass(frozen=True)
+class Size:
+    """A GPU size of the catalog. Units: `memory_bytes` per GPU; `label` says the figure as stated and as counted."""
+
+    memory_bytes: int
+    label: str
+
+
+@dataclass(frozen=True)
+class Segment:
+    """One line of the estimate, in percent of the bar. `inside` says whether its figure has room in it."""
+
+    code: str
+    label: str
+    gib: str
+    x: str
+    width: str
+    pattern: str
+    inside: bool
+
+
+@dataclass(frozen=True)
+class Tick:
+    """A GPU size. `row` counts down from the bar, so that no two labels meet; `anchor` keeps the label inside."""
+
+    label: str
+    x: str
+    holds: bool
+    row: int
+    anchor: str
+
+
+@dataclass(frozen=True)
+class MemoryBar:
+    gpus: int
+    total_gib: str
+    segments: tuple[Segment, ...]
+    free: Segment | None
+    ticks: tuple[Tick, ...]
+
+    @property
+    def title(self) -> str:
+        each = f"on each of {self.gpus} GPUs" if self.gpus > 1 else "on one GPU"
+        return f"GPU memory needed {each}: {self.total_gib} GiB"
+
+    @property
+    def description(self) -> str:
+        parts = ", ".join(f"{segment.label} {segment.gib} GiB" for segment in self.segments)
+        marks = "; ".join(f"{tick.label} {'holds it' if tick.holds else 'is too small'}" for tick in self.ticks)
+        return f"{parts}. {marks}." if marks else f"{parts}."
+
+
+def memory_bar(estimate: MemoryEstimate, labels: Mapping[str, str], sizes: Iterable[Size] = ()) -> MemoryBar:
+    """The bar of one GPU of `estimate`, with the GPU sizes next to the need: one too small, two that hold it."""
+    need = estimate.per_gpu_bytes
+    marked = _next_to(need, sizes)
+    scale = max([need, *(size.memory_bytes for size in marked)]) * 102 // 100
+    segments, start = [], 0
+    for term in estimate.terms:
+        segments.append(_segment(term.code, labels[term.code], start, term.bytes, scale))
+        start += term.bytes
+    holding = [size.memory_bytes for size in marked if size.memory_bytes > need]
+    free = _segment("free", "Free", need, holding[0] - need, scale) if holding else None
+    ticks = tuple(
+        Tick(
+            label=size.label,
+            x=_percent(size.memory_bytes, scale),
+            holds=size.memory_bytes >= need,
+            row=len(marked) - 1 - number,
+            anchor="start" if size.memory_bytes * 2 < scale else "end",
+        )
+        for number, size in enumerate(marked)
+    )
+    return MemoryBar(estimate.gpus, str(to_gib(need)), tuple(segments), free, ticks)
+
+
+def _next_to(need: int, sizes: Iterable[Size]) -> list[Size]:
+    """The greatest size below the need and the least ones from it on, smallest first."""
+    distinct = sorted({size.memory_bytes: size for size in sizes}.values(), key=lambda size: size.memory_bytes)
+    below = [size for size in distinct if size.memory_bytes < need]
+    return below[-1:] + [size for size in distinct if size.memory_bytes >= need][:MARKS_ABOVE]
+
+
+def _segment(code: str, label: str, start: int, length: int, scale: int) -> Segment:
+    return Segment(
+        code=code,
+        label=label,
+        gib=str(to_gib(length)),
+        x=_percent(start, scale),
+        width=_percent(length, scale),
+        pattern=PATTERNS.get(code, ""),
+        inside=length * 100 >= scale * LABEL_FROM_PERCENT,
+    )
+
+
+def _percent(part: int, whole: int) -> str:
+    hundredths = part * 10_000 // whole
+    return f"{hundredths // 100}.{hundredths % 100:02d}"
