@@ -1,5 +1,6 @@
 """The catalog: what can be rented, from whom and for how much. It knows no tenant and no workload."""
 
+from datetime import datetime
 from decimal import Decimal
 
 from django.core.exceptions import ValidationError
@@ -8,8 +9,8 @@ from django.db import models
 from django.db.models import F, Q
 from simple_history.models import HistoricalRecords
 
-from catalog import countries, units
-from catalog.querysets import MachineQuerySet
+from catalog import countries, pricing, units
+from catalog.querysets import FRESH_FOR, MachineQuerySet
 
 # Django's own slug validator refuses the dot of "llama-3.1-8b"; one rule for every slug of the console.
 slug_validator = RegexValidator(
@@ -43,6 +44,15 @@ class MemoryUnit(models.TextChoices):
     GB = "GB", "GB (10^9 bytes)"
     MIB = "MiB", "MiB (2^20 bytes)"
     BYTES = "bytes", "bytes"
+
+
+class Availability(models.TextChoices):
+    """Whether a lot can be had now, and when not, why."""
+
+    AVAILABLE = "available", "Available now"
+    OUT_OF_STOCK = "out_of_stock", "Out of stock"
+    OFF_LINE = "off_line", "Off-line"
+    UNCONFIRMED = "unconfirmed", "Not confirmed lately"
 
 
 class Gpu(models.Model):
@@ -280,11 +290,30 @@ class Machine(models.Model):
             return "Location unknown"
         return countries.names().get(self.country, self.country)
 
+    def availability(self, now: datetime) -> Availability:
+        """Whether a lot can be had at `now`: the same rule for one row as `available()` is for the table."""
+        if not self.online:
+            return Availability.OFF_LINE
+        refreshed_at = self.provider.refreshed_at
+        if self.provider.has_feed and (refreshed_at is None or refreshed_at <= now - FRESH_FOR):
+            return Availability.UNCONFIRMED
+        return Availability.AVAILABLE if self.free_lots else Availability.OUT_OF_STOCK
+
     def package_usd(self, days: int) -> Decimal | None:
         """The price of one lot for a term of `days`, or None when the machine is not sold for that term."""
         if self.max_term_days is not None and days > self.max_term_days:
             return None
         return {3: self.price_3_days_usd, 7: self.price_7_days_usd, 30: self.price_30_days_usd}.get(days)
+
+    def package(self, days: int) -> pricing.Package | None:
+        """One lot for a term of `days` with its price, or None when the machine is not sold for that term."""
+        price = self.package_usd(days)
+        return None if price is None else pricing.Package(days, price)
+
+    @property
+    def packages(self) -> list[pricing.Package]:
+        """Every term the machine is sold for, shortest first."""
+        return [package for days in pricing.TERMS_DAYS if (package := self.package(days))]
 
 
 class Option(models.Model):

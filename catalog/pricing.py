@@ -1,5 +1,6 @@
 """Prices: USD only, Decimal only. Each amount is rounded once, half-up, to the cent."""
 
+from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 
 CENT = Decimal("0.01")
@@ -44,3 +45,19 @@ def hourly_equivalent(package_usd: Decimal, days: int) -> Decimal:
     Decimal('0.6548')
     """
     return (package_usd / (HOURS_PER_DAY * days)).quantize(Decimal("0.0001"), rounding=ROUND_HALF_UP)
+
+
+@dataclass(frozen=True)
+class Package:
+    """One lot for one term, as a page shows it: the price and what it is per hour."""
+
+    days: int
+    price_usd: Decimal
+
+    @property
+    def hourly_usd(self) -> Decimal:
+        return hourly_equivalent(self.price_usd, self.days)
+
+    @property
+    def hours(self) -> int:
+        return self.days * HOURS_PER_DAY

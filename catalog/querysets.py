@@ -2,9 +2,10 @@
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
+from decimal import Decimal
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 
 FRESH_FOR = timedelta(minutes=5)
 
@@ -33,3 +34,31 @@ class MachineQuerySet(models.QuerySet):
     def in_countries(self, codes: Collection[str]) -> "MachineQuerySet":
         """Inside the countries; a machine of unknown location is inside none."""
         return self.filter(country__in=codes)
+
+    def sold_for(self, days: int) -> "MachineQuerySet":
+        return self.filter(offers_term(days))
+
+    def with_memory(self, least_bytes: int) -> "MachineQuerySet":
+        """At least so many bytes per GPU as the machine states them; no tolerance, and unknown is never enough."""
+        return self.filter(gpu_memory_bytes__gte=least_bytes)
+
+    def of_memory_class(self, least_gb: int) -> "MachineQuerySet":
+        """GPUs of a class, the round number on their datasheet: a "24 GB" card is one, whatever its driver reports."""
+        return self.filter(gpu__memory_gb_nominal__gte=least_gb)
+
+    def at_most(self, usd: Decimal, *, days: int) -> "MachineQuerySet":
+        """A package price for the term, per lot, not above `usd`."""
+        return self.filter(**{f"price_{days}_days_usd__lte": usd})
+
+    def cheapest_first(self, days: int, *, reverse: bool = False) -> "MachineQuerySet":
+        """By what is paid for a lot and the term, however many GPUs it has; ties by id, so that pages are stable."""
+        price = F(f"price_{days}_days_usd")
+        return self.order_by(price.desc() if reverse else price.asc(), "id")
+
+    def most_memory_first(self, days: int) -> "MachineQuerySet":
+        """By memory per GPU, unknown last; then cheapest."""
+        return self.order_by(F("gpu_memory_bytes").desc(nulls_last=True), f"price_{days}_days_usd", "id")
+
+    def with_facts(self) -> "MachineQuerySet":
+        """With the rows that a page about machines names."""
+        return self.select_related("gpu", "provider")

@@ -1,0 +1,84 @@
+"""The catalog in sentences, so that every page says the same of a machine."""
+
+from decimal import Decimal
+from typing import NamedTuple
+
+from catalog import countries
+from catalog.models import Machine, MemorySource, MemoryUnit, Tier
+from catalog.units import to_gib
+
+COMMUNITY_SENTENCE = (
+    "Community machines run on the provider's own hardware; the provider can read the memory of the session."
+)
+
+_STATED = {
+    MemorySource.DATA_CENTER: "measured (data center)",
+    MemorySource.DATASHEET: "nominal (datasheet)",
+    MemorySource.PROVIDER_REPORT: "reported (provider, not verified)",
+}
+_PROVENANCE = {
+    MemorySource.DATA_CENTER: "The memory figure was measured by the data center that operates the machine.",
+    MemorySource.DATASHEET: (
+        "The memory figure is the manufacturer's datasheet, read as GB of 10^9 bytes, so it never promises too much."
+    ),
+    MemorySource.PROVIDER_REPORT: "The memory figure is what the provider's machine reports. Nobody verified it.",
+}
+UNKNOWN_MEMORY = "Memory unknown"
+_NO_PROVENANCE = "No memory figure is known, so this machine is never recommended for a workload."
+
+
+class Limit(NamedTuple):
+    """Something to know before renting a machine: a code that never changes, and the sentence."""
+
+    code: str
+    text: str
+
+
+def country(code: str) -> str:
+    """A country, or the word `EU`, as a filter names it."""
+    if code == countries.EU:
+        return "EU (27 countries)"
+    return f"{countries.names()[code]} ({code})"
+
+
+def memory(machine: Machine) -> str:
+    """The memory of one GPU as it was stated and as it is counted, each with its unit.
+
+    "24 GB nominal (datasheet) = 22.35 GiB counted"
+    """
+    if machine.gpu_memory_bytes is None or machine.memory_figure is None:
+        return UNKNOWN_MEMORY
+    figure = _plain(machine.memory_figure)
+    stated = f"{figure} {MemoryUnit(machine.memory_unit).value} {_STATED[MemorySource(machine.memory_source)]}"
+    return f"{stated} = {to_gib(machine.gpu_memory_bytes)} GiB counted"
+
+
+def provenance(machine: Machine) -> str:
+    """Where the memory figure comes from, in a sentence."""
+    return _PROVENANCE[MemorySource(machine.memory_source)] if machine.memory_source else _NO_PROVENANCE
+
+
+def lots(machine: Machine) -> str:
+    """ "3 of 4 lots free"."""
+    return f"{machine.free_lots:,} of {machine.lots:,} {'lot' if machine.lots == 1 else 'lots'} free"
+
+
+def limits(machine: Machine) -> list[Limit]:
+    """What to know of this machine, whatever one wants to run on it."""
+    found = [Limit("memory_source", provenance(machine))]
+    if machine.max_term_days is not None:
+        days = f"{machine.max_term_days} {'day' if machine.max_term_days == 1 else 'days'}"
+        found.append(Limit("reservation_limit", f"It is let for at most {days} at a time."))
+    if machine.lots == 1:
+        found.append(Limit("reservation_limit", "There is a single lot of it."))
+    if machine.interruptible:
+        found.append(Limit("interruptible", "It is interruptible: the provider may stop it during the term."))
+    if machine.country is None:
+        found.append(Limit("location_unknown", "Its location is unknown, so it is inside no country you may ask for."))
+    if machine.tier == Tier.COMMUNITY:
+        found.append(Limit("provider_reads_memory", COMMUNITY_SENTENCE))
+    return found
+
+
+def _plain(figure: Decimal) -> str:
+    return f"{figure.normalize():,f}"
