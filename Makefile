@@ -56,7 +56,7 @@ define install
 	fi
 	@if ! cmp -s $(1) $(VENV)/$(notdir $(1)); then \
 		echo 'Installing $(1); the first time this takes about a minute.'; \
-		$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input --require-hashes --no-deps -r $(1) \
+		$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --no-input --require-hashes --no-deps -r $(1) \
 		&& cp $(1) $(VENV)/$(notdir $(1)); \
 	fi
 endef
