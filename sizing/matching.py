@@ -1,0 +1,241 @@
+"""The answer to a question: machines that fit, cheapest first, what else would do, and why the others do not."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from datetime import datetime
+from decimal import ROUND_CEILING, Decimal
+from fractions import Fraction
+
+from catalog.models import Machine
+from catalog.pricing import CENT
+from catalog.querysets import FRESH_FOR
+from catalog.version import catalog_version
+from sizing.answers import (
+    ANY_TIER,
+    NOT_CONSIDERED,
+    Answer,
+    Candidate,
+    Constraint,
+    HardLimits,
+    Miss,
+    NotConsidered,
+    PrecisionAlternative,
+    Question,
+    StaleLists,
+)
+from sizing.engine import ENGINE_VERSION, confidence
+from sizing.engine.estimate import estimate
+from sizing.engine.kv_cache import ELEMENT_BYTES
+from sizing.engine.overhead import MARGIN_PERCENT, RUNTIME_BYTES
+from sizing.engine.parallelism import MAX_SPLIT, copies_cache
+from sizing.engine.workloads import PRECISIONS_BITS
+from sizing.nearest import helpful_changes, nearest_miss
+from sizing.survey import TOO_LITTLE, Search, Survey
+
+MAX_RECOMMENDED = 50
+MAX_ALTERNATIVES = 20
+HOURLY_STEP = Decimal("0.0001")
+
+
+def recommend(question: Question, *, now: datetime, limits: HardLimits | None = None) -> Answer:
+    """Where the workload fits at `now`, within a caller's `limits`. Reads the catalog and writes nothing.
+
+    Four queries at most when something is recommended, whatever the catalog's size: the counts, the catalog's version,
+    the machines, the alternatives.
+    """
+    search = Search(question, limits or HardLimits(), now)
+    survey = search.survey()
+    version = catalog_version(now)
+    recommended = survey.missing()
+    fitting = survey.fitting()
+    candidate = _candidates_of(search)
+    some = recommended.machines > 0
+    return Answer(
+        question=question,
+        limits=search.limits,
+        estimate=estimate(question.workload),
+        splits=search.splits,
+        recommended_count=recommended.machines,
+        recommended=tuple(map(candidate, search.recommended()[:MAX_RECOMMENDED])) if some else (),
+        machine_alternatives=(
+            tuple(map(candidate, search.alternatives()[:MAX_ALTERNATIVES]))
+            if fitting.machines > recommended.machines
+            else ()
+        ),
+        precision_alternatives=_precision_alternatives(question, survey),
+        not_considered=tuple(
+            NotConsidered(reason, count) for reason in NOT_CONSIDERED if (count := survey.left_out(reason))
+        ),
+        nearest_miss=None if fitting.machines else nearest_miss(search),
+        changes=() if some else helpful_changes(search, survey),
+        empty=None if some else _why_empty(question, survey),
+        stale=_stale(survey),
+        constraints=_constraints(search),
+        engine_version=ENGINE_VERSION,
+        catalog_version=version,
+        fingerprint=_fingerprint(question, search.limits, version),
+        now=now,
+    )
+
+
+def _candidates_of(search: Search) -> Callable[[Machine], Candidate]:
+    """How a ranked row becomes a candidate."""
+    workload = search.question.workload
+    preferences = search.question.preferences
+    splits = {split.gpus: split for split in search.splits}
+
+    def candidate(machine: Machine) -> Candidate:
+        package_usd = machine.package_usd(preferences.term_days)
+        assert package_usd is not None, "every ranked machine offers the term"
+        assert machine.gpu_memory_bytes is not None, "and its memory is known"
+        split = splits[machine.gpus_used]  # type: ignore[attr-defined]  # annotated by the search
+        headroom_bytes = machine.gpu_memory_bytes - split.per_gpu_bytes
+        return Candidate(
+            machine=machine,
+            estimate=split,
+            headroom_bytes=headroom_bytes,
+            package_usd=package_usd,
+            order_total_usd=package_usd * preferences.lots,
+            confidence=confidence.judge(
+                precision_bits=workload.precision_bits,
+                gpus_used=split.gpus,
+                memory_source=machine.memory_source,
+                headroom_bytes=headroom_bytes,
+                memory_bytes=machine.gpu_memory_bytes,
+                cuda=machine.gpu.cuda,
+                cache_copied=copies_cache(workload.model, split.gpus),
+            ),
+            misses=_misses(search, machine, package_usd),
+        )
+
+    return candidate
+
+
+def _misses(search: Search, machine: Machine, package_usd: Decimal) -> tuple[Miss, ...]:
+    """The preferences a machine misses, by how much: rounded up, so that raising the preference by it is enough."""
+    preferences = search.question.preferences
+    misses = []
+    if preferences.budget_usd is not None:
+        over = package_usd * preferences.lots - preferences.budget_usd
+        if over > 0:
+            misses.append(Miss("budget_usd", over.quantize(CENT, rounding=ROUND_CEILING)))
+    if preferences.max_hourly_usd is not None:
+        over_hourly = Fraction(package_usd) / search.hours - Fraction(preferences.max_hourly_usd)
+        if over_hourly > 0:
+            steps = -(-over_hourly.numerator * 10_000 // over_hourly.denominator)
+            misses.append(Miss("max_hourly_usd", steps * HOURLY_STEP))
+    if preferences.tier not in (ANY_TIER, machine.tier):
+        misses.append(Miss("tier"))
+    return tuple(misses)
+
+
+def _precision_alternatives(question: Question, survey: Survey) -> tuple[PrecisionAlternative, ...]:
+    """Each lower precision that opens more machines; a cheaper one is among those, as the others fit already."""
+    asked = survey.missing()
+    alternatives = []
+    for bits in PRECISIONS_BITS:
+        lower = survey.missing(precision_bits=bits)
+        if bits < question.workload.precision_bits and lower.machines > asked.machines:
+            assert lower.cheapest_package_usd is not None
+            alternatives.append(
+                PrecisionAlternative(
+                    bits,
+                    estimate(replace(question.workload, precision_bits=bits)),
+                    lower.machines - asked.machines,
+                    lower.cheapest_package_usd,
+                )
+            )
+    return tuple(alternatives)
+
+
+def _stale(survey: Survey) -> StaleLists | None:
+    groups = [group for group in survey.groups if group.reason == "off_line" and group.online]
+    if not groups:
+        return None
+    refreshes = [group.refreshed_at for group in groups if group.refreshed_at is not None]
+    return StaleLists(sum(group.machines for group in groups), max(refreshes, default=None))
+
+
+def _why_empty(question: Question, survey: Survey) -> str:
+    """Which of the empty answers this is; the first that holds."""
+    left_out = survey.left_out
+    if survey.fitting().machines:
+        all_over = survey.over_budget() == survey.fitting()
+        return "budget_below_one_term" if all_over else "filters_too_narrow"
+    if any(left_out(reason) for reason in (*TOO_LITTLE, "memory_unknown")):
+        return "nothing_holds_it"
+    if _stale(survey):
+        return "stale_lists"
+    if left_out("term_not_offered") or (left_out("out_of_stock") and question.preferences.lots > 1):
+        return "filters_too_narrow"
+    if left_out("out_of_stock"):
+        return "none_in_stock"
+    if left_out("off_line"):
+        return "none_on_line"
+    return "filters_too_narrow" if left_out("outside_countries") or left_out("outside_policy") else "none_on_line"
+
+
+def _constraints(search: Search) -> tuple[Constraint, ...]:
+    """Everything the answer takes into account, defaults and thresholds included, in the order of the wizard."""
+    question, limits = search.question, search.limits
+    workload, preferences = question.workload, question.preferences
+    restricted = search.country_codes is not None
+    applied: list[tuple[str, object]] = [
+        ("task", "run"),
+        ("model", question.ai_model.slug),
+        ("precision_bits", workload.precision_bits),
+        ("context", workload.context),
+        ("requests", workload.requests),
+        ("reserve_bytes", workload.reserve_bytes),
+        ("kv_cache_bits", ELEMENT_BYTES * 8),
+        ("margin_percent", MARGIN_PERCENT),
+        ("runtime_bytes", RUNTIME_BYTES),
+        ("one_machine", True),
+        ("max_split", MAX_SPLIT),
+        ("term_days", preferences.term_days),
+        ("lots", preferences.lots),
+        ("tier", preferences.tier),
+        ("countries", preferences.countries),
+        ("countries_covered", len(search.country_codes) if search.country_codes is not None else None),
+        ("unknown_location", "outside" if restricted else "allowed"),
+        ("budget_usd", preferences.budget_usd),
+        ("max_hourly_usd", preferences.max_hourly_usd),
+        ("known_figures", True),
+        ("available", int(FRESH_FOR.total_seconds())),
+        ("narrow_margin_percent", confidence.NARROW_MARGIN_PERCENT),
+        ("order", "package_usd"),
+        ("max_recommended", MAX_RECOMMENDED),
+        ("max_alternatives", MAX_ALTERNATIVES),
+    ]
+    if limits.tiers is not None:
+        applied.append(("policy_tiers", tuple(sorted(limits.tiers))))
+    if limits.countries is not None:
+        applied.append(("policy_countries", tuple(sorted(limits.countries))))
+    return tuple(Constraint(code, value) for code, value in applied)
+
+
+def _fingerprint(question: Question, limits: HardLimits, version: str) -> str:
+    """A digest of everything the answer follows from; of the time only what it means for the catalog's version."""
+    preferences = question.preferences
+    inputs = {
+        "model": question.ai_model.slug,
+        "workload": asdict(question.workload),
+        "preferences": asdict(preferences) | {"countries": sorted(set(preferences.countries))},
+        "limits": {
+            field: None if allowed is None else sorted(set(allowed))
+            for field, allowed in (("tiers", limits.tiers), ("countries", limits.countries))
+        },
+        "engine": ENGINE_VERSION,
+        "catalog": version,
+    }
+    canonical = json.dumps(inputs, sort_keys=True, separators=(",", ":"), default=_canonical_amount)
+    return f"sha256:{hashlib.sha256(canonical.encode()).hexdigest()}"
+
+
+def _canonical_amount(amount: object) -> str:
+    """300, 300.0 and 300.00 are one amount."""
+    if not isinstance(amount, Decimal):
+        raise TypeError(f"no canonical form for {type(amount).__name__}")
+    return f"{amount.normalize():f}"
