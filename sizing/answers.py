@@ -1,4 +1,4 @@
-"""The answer to "where does this fit?" as values: codes, figures and catalog rows. The words are in explain.py."""
+"""The answer to "where does this fit?" as values: codes, figures and catalog rows. The words are in `explain`."""
 
 from collections.abc import Collection
 from dataclasses import dataclass

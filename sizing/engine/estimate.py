@@ -22,11 +22,12 @@ class Term(Protocol):
 
 @dataclass(frozen=True)
 class MemoryEstimate:
-    """The memory that a workload needs on each of `gpus` GPUs of one machine.
+    """The memory that `workload` needs on each of `gpus` GPUs of one machine.
 
     Units: bytes. A line's bytes are its term's, rounded up once per GPU, times the GPUs.
     """
 
+    workload: RunModel
     gpus: int
     terms: tuple[Term, ...]
 
@@ -50,7 +51,7 @@ def estimate(workload: RunModel, gpus: int = 1) -> MemoryEstimate:
     terms: list[Term] = [weights, cache, Margin(weights.bytes + cache.bytes, gpus=gpus), Runtime(gpus)]
     if workload.reserve_bytes:
         terms.append(Reserve(workload.reserve_bytes, workload.reserve_reason, gpus))
-    return MemoryEstimate(gpus, tuple(terms))
+    return MemoryEstimate(workload, gpus, tuple(terms))
 
 
 def split_estimates(workload: RunModel) -> tuple[MemoryEstimate, ...]:

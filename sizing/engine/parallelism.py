@@ -15,7 +15,7 @@ def is_legal_split(model: LanguageModel, gpus: int) -> bool:
     """
     if gpus == 1:
         return True
-    if model.attention_heads % gpus:
+    if not 1 < gpus <= MAX_SPLIT or model.attention_heads % gpus:
         return False
     if any(group.kv_heads and group.kv_heads % gpus and gpus % group.kv_heads for group in model.cache_groups):
         return False
