@@ -13,7 +13,9 @@ from sizing.engine.estimate import MemoryEstimate
 # Fills differ by pattern as well as by colour; the patterns are drawn in templates/_shared/_membar_patterns.html.
 PATTERNS = {"kv_cache": "seg-dots", "margin": "seg-diagonal", "runtime": "seg-rows", "reserve": "seg-cross"}
 MARKS_ABOVE = 2
-LABEL_FROM_PERCENT = 16
+# Pixels below the bar's own 48, where the marks' labels stand one under the other.
+TICKS_FROM = 50
+ROW_HEIGHT = 20
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,7 @@ class Size:
 
 @dataclass(frozen=True)
 class Segment:
-    """One line of the estimate, in percent of the bar. `inside` says whether its figure has room in it."""
+    """One line of the estimate, in percent of the bar."""
 
     code: str
     label: str
@@ -34,7 +36,6 @@ class Segment:
     x: str
     width: str
     pattern: str
-    inside: bool
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,14 @@ class Tick:
     holds: bool
     row: int
     anchor: str
+
+    @property
+    def line_end(self) -> int:
+        return TICKS_FROM + self.row * ROW_HEIGHT + ROW_HEIGHT // 2
+
+    @property
+    def text_y(self) -> int:
+        return TICKS_FROM + self.row * ROW_HEIGHT + 14
 
 
 @dataclass(frozen=True)
@@ -107,7 +116,6 @@ def _segment(code: str, label: str, start: int, length: int, scale: int) -> Segm
         x=_percent(start, scale),
         width=_percent(length, scale),
         pattern=PATTERNS.get(code, ""),
-        inside=length * 100 >= scale * LABEL_FROM_PERCENT,
     )
 
 

@@ -1,3 +1,10 @@
-from django.urls import URLPattern
+from django.urls import path
 
-urlpatterns: list[URLPattern] = []
+from sizing import views
+
+urlpatterns = [
+    path("", views.home, name="home"),
+    path("launch/", views.launch, name="launch"),
+    path("launch/result/", views.launch_result, name="launch-result"),
+    path("help/memory/", views.help_memory, name="help-memory"),
+]

@@ -1,0 +1,366 @@
+"""One answer as its page shows it: every figure with its unit, every machine with its links, nothing left to compute.
+
+The words are `sizing/explain`'s; here they are laid out, and every change becomes the address of its answer.
+"""
+
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+
+from catalog import countries
+from catalog.models import Machine, MemoryUnit
+from catalog.pricing import hourly_equivalent
+from catalog.units import to_gib
+from sizing import explain
+from sizing.answers import Answer, Candidate, Change, PrecisionAlternative, Question
+from sizing.bars import MemoryBar, Size, memory_bar
+from sizing.engine.estimate import MemoryEstimate
+from sizing.explain.words import counted, gib, percent, usd
+from sizing.permalinks import canonical_query, changed
+
+SHOWN_AT_FIRST = 20
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the memory table."""
+
+    code: str
+    label: str
+    formula: str
+    gib: str
+    what: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """One machine of a table, with everything that is said about it."""
+
+    machine: Machine
+    gpus: str
+    memory: str
+    package_usd: Decimal
+    hourly_usd: Decimal
+    order_total_usd: Decimal
+    headroom: str
+    headroom_percent: str
+    budget: str | None
+    level: str
+    level_word: str
+    reasons: tuple[explain.Sentence, ...]
+    raises: tuple[explain.Sentence, ...]
+    why: str
+    limits: tuple[explain.Sentence, ...]
+    misses: tuple[str, ...]
+    launch_query: str
+    see_query: str
+
+
+@dataclass(frozen=True)
+class Offer:
+    """One change to the question, in words, with the query of its answer."""
+
+    text: str
+    query: str
+
+
+@dataclass(frozen=True)
+class Empty:
+    """Why nothing is recommended: a heading and what is behind it."""
+
+    heading: str
+    text: str
+
+
+class Result:
+    """An answer laid out for its page. `show_all` lists every recommended machine instead of the first ones."""
+
+    def __init__(self, answer: Answer, review_url: str, *, show_all: bool = False) -> None:
+        self.answer, self.review_url = answer, review_url
+        self.question, self.preferences = answer.question, answer.question.preferences
+        self.workload, self.ai_model = answer.question.workload, answer.question.ai_model
+        shown = answer.recommended if show_all else answer.recommended[:SHOWN_AT_FIRST]
+        self.rows = tuple(map(self._row, shown))
+        self.alternatives = tuple(map(self._row, answer.machine_alternatives))
+        self.more = len(answer.recommended) - len(shown)
+
+    # --- Headline -------------------------------------------------------------------------------------------------
+
+    @property
+    def total(self) -> str:
+        return gib(self.answer.estimate.total_bytes)
+
+    @property
+    def total_gib(self) -> str:
+        return f"{to_gib(self.answer.estimate.total_bytes):,}"
+
+    @property
+    def first_rows(self) -> tuple[Row, ...]:
+        return self.rows[:3]
+
+    @property
+    def split(self) -> MemoryEstimate | None:
+        """The split over several GPUs that the cheapest machine, or else the nearest miss, would use."""
+        cheapest = self.answer.recommended[0].estimate if self.answer.recommended else None
+        nearest = self.answer.nearest_miss.estimate if self.answer.nearest_miss else None
+        used = cheapest or nearest
+        return used if used and used.gpus > 1 else None
+
+    @property
+    def each(self) -> str:
+        """The need on each GPU of the split: "80.60 GiB on each of 2 GPUs"."""
+        return f"{gib(self.split.per_gpu_bytes)} on each of {self.split.gpus} GPUs" if self.split else ""
+
+    @property
+    def workload_words(self) -> str:
+        workload = self.workload
+        return (
+            f"{self.ai_model.name}, {workload.precision_bits} bits, {counted(workload.context, 'token')} × "
+            f"{counted(workload.requests, 'request')}"
+        )
+
+    @property
+    def machines_fit(self) -> str:
+        count = self.answer.recommended_count
+        return f"{counted(count, 'machine')} {'fits' if count == 1 else 'fit'}" if count else "No machine fits"
+
+    @property
+    def term(self) -> str:
+        lots = f"{self.preferences.lots:,} lots, " if self.preferences.lots > 1 else ""
+        return f"{lots}{self.preferences.term_days} days"
+
+    @property
+    def cheapest(self) -> str:
+        """The order total of the cheapest machine: "$110.00"; empty when there is none."""
+        return usd(self.answer.recommended[0].order_total_usd) if self.answer.recommended else ""
+
+    @property
+    def sentence(self) -> str:
+        """The whole result in one sentence, for the wizard's live line."""
+        price = f", from {self.cheapest} for {self.term}" if self.cheapest else " all your conditions"
+        return f"{self.total} needed, {self.machines_fit[0].lower()}{self.machines_fit[1:]}{price}."
+
+    # --- Memory ---------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _listed(self) -> list[Machine]:
+        """One machine for each memory figure that may be named: inside the countries and the caller's limits."""
+        machines = Machine.objects.available(now=self.answer.now).filter(gpu_memory_bytes__isnull=False)
+        for codes in (self.preferences.countries, self.answer.limits.countries):
+            if codes:
+                machines = machines.in_countries(countries.expand(codes))
+        if self.answer.limits.tiers is not None:
+            machines = machines.filter(tier__in=self.answer.limits.tiers)
+        figures = machines.order_by("gpu_memory_bytes").values_list("gpu_memory_bytes", "memory_unit").distinct()
+        return [Machine(gpu_memory_bytes=size_bytes, memory_unit=unit) for size_bytes, unit in figures]
+
+    @cached_property
+    def bars(self) -> tuple[MemoryBar, ...]:
+        """One GPU's bar; and, where the model is split, that of each of the GPUs used."""
+        sizes = [Size(machine.gpu_memory_bytes or 0, size_label(machine)) for machine in self._listed]
+        return tuple(memory_bar(need, explain.LABELS, sizes) for need in (self.answer.estimate, self.split) if need)
+
+    @property
+    def lines(self) -> list[Line]:
+        need = self.answer.estimate
+        return [
+            Line(
+                term.code,
+                explain.LABELS[term.code],
+                explain.formula(term),
+                f"{to_gib(need.line_bytes(term)):,}",
+                explain.WHAT_IS_THIS[term.code],
+            )
+            for term in need.terms
+        ]
+
+    @property
+    def exact_total(self) -> str:
+        return f"{self.answer.estimate.total_bytes:,} bytes"
+
+    @property
+    def rounding_note(self) -> str | None:
+        return explain.rounding_note(self.answer.estimate)
+
+    @property
+    def reading_decides(self) -> str:
+        """Whether the verdict on a GPU of this size hangs on reading its figure as GB or GiB."""
+        sizes = [
+            int(machine.memory_figure or 0) for machine in self._listed if machine.memory_unit == MemoryUnit.GB.value
+        ]
+        need = (self.split or self.answer.estimate).per_gpu_bytes
+        return explain.reading_decides(need, sizes)
+
+    @property
+    def assumptions(self) -> list[str]:
+        return explain.assumptions(self.ai_model, self.answer.estimate)
+
+    @property
+    def sources(self) -> list[tuple[str, str]]:
+        return explain.sources(self.ai_model)
+
+    @property
+    def sensitivity(self) -> str:
+        return explain.sensitivity(self.workload)
+
+    @property
+    def split_labels(self) -> list[str]:
+        return [explain.LABELS[term.code] for term in self.answer.estimate.terms]
+
+    @property
+    def splits(self) -> list[tuple[int, list[str], str]]:
+        """Every legal split: GPUs, the lines of each GPU, and its need."""
+        return [
+            (split.gpus, [gib(term.bytes) for term in split.terms], gib(split.per_gpu_bytes))
+            for split in self.answer.splits
+        ]
+
+    # --- Machines -------------------------------------------------------------------------------------------------
+
+    def _row(self, candidate: Candidate) -> Row:
+        machine, days = candidate.machine, self.preferences.term_days
+        cover = explain.budget_covers(candidate, self.preferences)
+        query = canonical_query(self.question)
+        idle = f" (uses {candidate.gpus_used})" if candidate.gpus_used < machine.gpu_count else ""
+        return Row(
+            machine=machine,
+            gpus=f"{machine.gpu.name} × {machine.gpu_count}{idle}",
+            memory=explain.memory_text(machine),
+            package_usd=candidate.package_usd,
+            hourly_usd=hourly_equivalent(candidate.package_usd, days),
+            order_total_usd=candidate.order_total_usd,
+            headroom=gib(candidate.headroom_bytes),
+            headroom_percent=percent(candidate.headroom_bytes, machine.gpu_memory_bytes or 1),
+            budget=cover.text if cover else None,
+            level=candidate.confidence.level,
+            level_word=explain.CONFIDENCE_LEVELS[candidate.confidence.level],
+            reasons=tuple(explain.confidence_reasons(candidate)),
+            raises=tuple(explain.confidence_raises(candidate)),
+            why=explain.why_it_fits(candidate),
+            limits=tuple(explain.limits(candidate)),
+            misses=tuple(explain.miss_text(miss, candidate) for miss in candidate.misses),
+            launch_query=f"machine={machine.pk}&{query}",
+            see_query=canonical_query(self._without_misses(candidate)) if candidate.misses else query,
+        )
+
+    def _without_misses(self, candidate: Candidate) -> Question:
+        """The question with exactly those preferences loosened that the machine misses, no further than needed."""
+        question = self.question
+        for miss in candidate.misses:
+            if miss.code == "tier":
+                question = changed(question, "tier", "any")
+            else:
+                limit = getattr(self.preferences, miss.code)
+                question = changed(question, miss.code, limit + (miss.by or 0))
+        return question
+
+    @property
+    def precisions(self) -> list[Offer]:
+        return [self._precision(alternative) for alternative in self.answer.precision_alternatives]
+
+    def _precision(self, alternative: PrecisionAlternative) -> Offer:
+        question = changed(self.question, "precision_bits", alternative.precision_bits)
+        return Offer(explain.precision_text(alternative), canonical_query(question))
+
+    # --- When nothing is recommended ------------------------------------------------------------------------------
+
+    @property
+    def empty(self) -> Empty | None:
+        return Empty(*_EMPTY[self.answer.empty](self)) if self.answer.empty else None
+
+    @property
+    def nearest(self) -> str:
+        return explain.nearest_miss_text(self.answer.nearest_miss) if self.answer.nearest_miss else ""
+
+    @property
+    def changes(self) -> list[Offer]:
+        return [self._change(change) for change in self.answer.changes]
+
+    def _change(self, change: Change) -> Offer:
+        question = changed(self.question, change.field, change.value)
+        return Offer(explain.change_text(change), canonical_query(question))
+
+    @property
+    def context_is_no_help(self) -> bool:
+        """Whether a shorter context, tried down to one token, still opens no machine."""
+        tried = self.answer.empty == "nothing_holds_it" and self.workload.context > 1
+        return tried and all(change.field != "context" for change in self.answer.changes)
+
+    @property
+    def stale(self) -> str:
+        stale = self.answer.stale
+        if stale is None:
+            return ""
+        last = f"last refreshed {stale.refreshed_at:%Y-%m-%d %H:%M} UTC" if stale.refreshed_at else "never refreshed"
+        are = "is" if stale.machines == 1 else "are"
+        return f"{counted(stale.machines, 'machine')} {are} left out because the provider's list is too old ({last})."
+
+    # --- What was taken into account ------------------------------------------------------------------------------
+
+    @property
+    def not_considered(self) -> list[str]:
+        return [explain.not_considered_text(left_out, self.question) for left_out in self.answer.not_considered]
+
+    @property
+    def not_considered_count(self) -> int:
+        return sum(left_out.count for left_out in self.answer.not_considered)
+
+    @property
+    def constraints(self) -> list[str]:
+        return [constraint.text for constraint in explain.constraints(self.answer)]
+
+    @property
+    def limits_of_every_answer(self) -> tuple[explain.Sentence, ...]:
+        return explain.LIMITS_OF_EVERY_ANSWER
+
+
+def size_label(machine: Machine) -> str:
+    """A GPU's memory as stated and as counted: "24 GB = 22.35 GiB"."""
+    counted_gib = gib(machine.gpu_memory_bytes or 0)
+    if machine.memory_unit == MemoryUnit.GIB.value:
+        return counted_gib
+    return f"{(machine.memory_figure or Decimal(0)).normalize():,f} {machine.memory_unit} = {counted_gib}"
+
+
+def _holds_nothing(result: Result) -> tuple[str, str]:
+    need = f"{result.total} on one GPU, or {result.each}" if result.each else result.total
+    nearest = result.answer.nearest_miss
+    largest = f" The largest GPU available has {gib(nearest.largest_memory_bytes)}." if nearest else ""
+    return f"No machine available now holds {need}.", f"Every machine that could be tried is too small.{largest}"
+
+
+def _below_one_term(result: Result) -> tuple[str, str]:
+    budget = usd(result.preferences.budget_usd or Decimal(0))
+    return (
+        "Machines fit, but one term costs more than your budget.",
+        f"The budget of {budget} does not cover {result.term} of any of them.",
+    )
+
+
+def _too_narrow(result: Result) -> tuple[str, str]:
+    return (
+        "No machine meets all your conditions at once.",
+        f"{result.total} is not the problem: what you asked for beside it leaves no machine.",
+    )
+
+
+def _stale_lists(result: Result) -> tuple[str, str]:
+    return "The lists of machines are too old to be used.", f"{result.stale} They are not shown as available."
+
+
+def _none_in_stock(result: Result) -> tuple[str, str]:
+    return "Every machine that could be tried is rented out now.", "Lots come back when the terms of others end."
+
+
+def _none_on_line(result: Result) -> tuple[str, str]:
+    return "No machine is on-line now.", "Providers report none of their machines as rentable at this moment."
+
+
+_EMPTY = {
+    "nothing_holds_it": _holds_nothing,
+    "budget_below_one_term": _below_one_term,
+    "filters_too_narrow": _too_narrow,
+    "stale_lists": _stale_lists,
+    "none_in_stock": _none_in_stock,
+    "none_on_line": _none_on_line,
+}

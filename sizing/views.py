@@ -1,0 +1,141 @@
+"""The landing page, the wizard and its answer. The address is the whole state; looking stores and reserves nothing.
+
+`launch` and `launch_result` take a `Frame`, so that an organization can have the same pages inside its own: it makes a
+frame with its addresses, its limits and its context, and calls these functions with it.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.cache import patch_vary_headers
+from django_htmx.http import replace_url
+
+from sizing.answers import HardLimits
+from sizing.forms import NAMES, InputError, InvalidInput, question_from, unknown_names
+from sizing.matching import recommend
+from sizing.permalinks import canonical_query, curl
+from sizing.result import Result
+from sizing.wizard import wizard
+
+# A long list is shown in part; this, and no part of the question, asks for all of it.
+SHOW_ALL = "show=all"
+EXAMPLE = {"task": "run", "model": "llama-3.1-8b", "precision_bits": "16", "context": "4096"}
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Where the wizard's pages stand.
+
+    Shape: `base` is the template they extend; `launch_url` and `result_url` are the pages' own addresses, `review_url`
+    the one that a Launch button leads to with `?machine=…` and the question; `limits` are hard rules beside the
+    question's own, such as a policy; `context` is what else the templates may read (`organization` for its navigation).
+    """
+
+    launch_url: str
+    result_url: str
+    review_url: str
+    base: str = "base.html"
+    limits: HardLimits = field(default_factory=HardLimits)
+    context: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def public(self) -> bool:
+        return "organization" not in self.context
+
+
+def public_frame() -> Frame:
+    """The pages that anybody may open."""
+    return Frame(reverse("launch"), reverse("launch-result"), reverse("order-review-entry"))
+
+
+def home(request: HttpRequest) -> HttpResponse:
+    """What Berth does, with a worked answer at once."""
+    context: dict[str, Any] = {"frame": public_frame()}
+    try:
+        question = question_from(EXAMPLE)
+    except InvalidInput:
+        # A catalog without the example's model is still worth a landing page.
+        return render(request, "sizing/home.html", context)
+    result = Result(recommend(question, now=timezone.now()), context["frame"].review_url)
+    return render(request, "sizing/home.html", {**context, "result": result, "query": canonical_query(question)})
+
+
+def launch(request: HttpRequest, *, frame: Frame | None = None) -> HttpResponse:
+    """The wizard; answers that the address already has are filled in and judged only when sent."""
+    frame = frame or public_frame()
+    if unknown := unknown_names(request.GET, NAMES):
+        return _unknown(request, frame, unknown)
+    return _wizard_page(request, frame, judged=False)
+
+
+def launch_result(request: HttpRequest, *, frame: Frame | None = None) -> HttpResponse:
+    """The answer to the question in the address; the wizard with its problems when it is none.
+
+    A question in another order, or without its defaults, is sent on to its canonical address. Asked by the wizard's
+    script, the answer is one sentence.
+    """
+    frame = frame or public_frame()
+    try:
+        question = question_from({name: values for name, values in request.GET.lists() if name != "show"})
+    except InvalidInput as invalid:
+        if request.htmx:
+            return _sentence(request, frame, invalid.errors[0].detail)
+        if invalid.unknown_names:
+            return _unknown(request, frame, invalid.unknown_names)
+        return _wizard_page(request, frame, judged=True)
+    query = canonical_query(question)
+    if not request.htmx and request.META["QUERY_STRING"] not in (query, f"{query}&{SHOW_ALL}"):
+        return redirect(f"{frame.result_url}?{query}")
+    answer = recommend(question, now=timezone.now(), limits=frame.limits)
+    result = Result(answer, frame.review_url, show_all=request.GET.get("show") == "all")
+    if request.htmx:
+        return _sentence(request, frame, result.sentence)
+    return render(
+        request,
+        "sizing/result.html",
+        {
+            **frame.context,
+            "frame": frame,
+            "result": result,
+            "query": query,
+            "show_all": SHOW_ALL,
+            "permalink": request.build_absolute_uri(f"{frame.result_url}?{query}"),
+            "curl": curl(request.build_absolute_uri("/api/v1/recommendations"), question),
+        },
+    )
+
+
+def help_memory(request: HttpRequest) -> HttpResponse:
+    return render(request, "sizing/help_memory.html")
+
+
+def _wizard_page(request: HttpRequest, frame: Frame, *, judged: bool) -> HttpResponse:
+    context = {
+        **frame.context,
+        "frame": frame,
+        "wizard": wizard(request.GET, judged=judged),
+        "judged": judged,
+        "canonical": request.build_absolute_uri(frame.launch_url),
+    }
+    return render(request, "sizing/launch.html", context)
+
+
+def _sentence(request: HttpRequest, frame: Frame, sentence: str) -> HttpResponse:
+    """The wizard's live line, with what depends on the chosen model; the address follows the answers."""
+    state = wizard(request.GET, judged=False)
+    response = render(request, "sizing/_live.html", {"sentence": sentence, "wizard": state})
+    answers = QueryDict(mutable=True)
+    for name, values in request.GET.lists():
+        answers.setlist(name, [value for value in values if value])
+    patch_vary_headers(response, ["HX-Request"])
+    return replace_url(response, f"{frame.launch_url}?{answers.urlencode()}")
+
+
+def _unknown(request: HttpRequest, frame: Frame, unknown: Iterable[InputError]) -> HttpResponse:
+    context = {**frame.context, "frame": frame, "unknown": unknown, "known": NAMES}
+    return render(request, "sizing/unknown_names.html", context, status=400)
