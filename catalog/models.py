@@ -227,7 +227,8 @@ class Machine(models.Model):
             ),
             models.CheckConstraint(
                 condition=Q(gpu_memory_bytes__isnull=True, memory_source="")
-                | (Q(gpu_memory_bytes__gt=0) & ~Q(memory_source="")),
+                # "IS NOT NULL" is needed: NULL > 0 is unknown, and a check lets the unknown pass.
+                | (Q(gpu_memory_bytes__isnull=False, gpu_memory_bytes__gt=0) & ~Q(memory_source="")),
                 name="machine_memory_has_a_source",
                 violation_error_message="A memory figure needs its source, and a source needs its figure.",
             ),

@@ -701,7 +701,11 @@ class Migration(migrations.Migration):
                     models.CheckConstraint(
                         condition=models.Q(
                             models.Q(("gpu_memory_bytes__isnull", True), ("memory_source", "")),
-                            models.Q(("gpu_memory_bytes__gt", 0), models.Q(("memory_source", ""), _negated=True)),
+                            models.Q(
+                                ("gpu_memory_bytes__gt", 0),
+                                ("gpu_memory_bytes__isnull", False),
+                                models.Q(("memory_source", ""), _negated=True),
+                            ),
                             _connector="OR",
                         ),
                         name="machine_memory_has_a_source",
