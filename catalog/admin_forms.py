@@ -1,0 +1,172 @@
+"""Forms of the catalog's admin: figures with their unit, prices with defaults, each rule an error at its field."""
+
+from decimal import Decimal
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.core.validators import URLValidator
+
+from catalog import countries, units
+from catalog.checks import machine_problems
+from catalog.models import Gpu, Machine, MemoryUnit
+from catalog.pricing import STANDARD_TERMS_DAYS, package_price
+
+# Where a rule is about a field that this form shows under another name.
+_SHOWN_AS = {"gpu_memory_bytes": "memory_figure", "free_lots": "lots"}
+_is_address = URLValidator(schemes=["https", "http"])
+
+
+class GpuForm(forms.ModelForm):
+    """A GPU, whose sources are written one address a line."""
+
+    sources = forms.CharField(
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 4, "class": "vLargeTextField"}),
+        help_text="Addresses where the figures were read, one a line.",
+    )
+
+    class Meta:
+        model = Gpu
+        fields = (
+            "slug", "name", "vendor", "architecture", "form_factor", "devices_per_card", "memory_type",
+            "compute_capability", "memory_gb_nominal", "memory_mib_reported", "memory_bandwidth_gb_s", "bf16", "fp8",
+            "sources", "notes",
+        )  # fmt: skip
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.initial["sources"] = "\n".join(self.instance.sources)
+
+    def clean_sources(self) -> list[str]:
+        addresses = self.cleaned_data["sources"].split()
+        for address in addresses:
+            try:
+                _is_address(address)
+            except ValidationError:
+                raise ValidationError("“%(address)s” is not an address.", params={"address": address[:80]}) from None
+        return addresses
+
+
+class MachineForm(forms.ModelForm):
+    """A machine: memory as the figure and the unit it is known in, package prices filled in when left empty."""
+
+    country = forms.TypedChoiceField(required=False, empty_value=None)
+    memory_figure = forms.DecimalField(
+        label="memory per GPU",
+        required=False,
+        max_digits=22,
+        decimal_places=9,
+        help_text="As stated, in the unit beside it. Empty when it is unknown: never recommended then.",
+    )
+    price_7_days_usd = forms.DecimalField(
+        label="price for 7 days (USD)",
+        required=False,
+        max_digits=12,
+        decimal_places=2,
+        help_text="Per lot. Empty: the hourly price × 24 × 7, rounded to the cent.",
+    )
+    price_30_days_usd = forms.DecimalField(
+        label="price for 30 days (USD)",
+        required=False,
+        max_digits=12,
+        decimal_places=2,
+        help_text="Per lot. Empty: the hourly price × 24 × 30, rounded to the cent.",
+    )
+
+    class Meta:
+        model = Machine
+        fields = (
+            "name", "provider", "gpu", "gpu_count", "tier", "country", "memory_unit", "memory_source", "listed",
+            "online", "lots", "max_term_days", "interruptible", "hourly_usd",
+            "price_3_days_usd", "price_7_days_usd", "price_30_days_usd",
+        )  # fmt: skip
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # A machine kept by a feed shows these read-only: then they are not in the form.
+        if "country" in self.fields:
+            places = [(code, f"{name} ({code})") for code, name in countries.names().items()]
+            self.fields["country"].choices = [("", "Unknown"), *places]
+        if "memory_figure" in self.fields and self.instance.memory_figure is not None:
+            self.initial["memory_figure"] = f"{self.instance.memory_figure.normalize():f}"
+        if "memory_unit" in self.fields and self.instance.pk is None:
+            self.initial.setdefault("memory_unit", MemoryUnit.GB)
+
+    def clean(self) -> dict[str, Any]:
+        self._take_memory()
+        self._fill_prices()
+        self._check_name()
+        self._check_rules()
+        self._check_lots()
+        return self.cleaned_data
+
+    def _value(self, name: str) -> Any:
+        return self.cleaned_data[name] if name in self.fields else getattr(self.instance, name)
+
+    def _take_memory(self) -> None:
+        """Turn figure and unit into bytes, which are what every rule reads."""
+        if "memory_figure" not in self.fields or {"memory_figure", "memory_unit"} & set(self.errors):
+            return
+        figure: Decimal | None = self.cleaned_data["memory_figure"]
+        unit = self.cleaned_data["memory_unit"]
+        self.instance.gpu_memory_bytes = None if figure is None else units.from_figure(figure, unit)
+
+    def _fill_prices(self) -> None:
+        hourly = self.cleaned_data.get("hourly_usd")
+        if not hourly or hourly < 0:
+            return
+        for days in STANDARD_TERMS_DAYS:
+            name = f"price_{days}_days_usd"
+            if name in self.fields and name not in self.errors and self.cleaned_data[name] is None:
+                self.cleaned_data[name] = package_price(hourly, days)
+
+    def _check_name(self) -> None:
+        if {"name", "provider"} & set(self.errors):
+            return
+        same = Machine.objects.filter(provider=self._value("provider"), name=self._value("name"))
+        if same.exclude(pk=self.instance.pk).exists():
+            self.add_error(
+                "name" if "name" in self.fields else None, "This provider has a machine of that name already."
+            )
+
+    def _check_rules(self) -> None:
+        """The rules that seeds and feeds keep too. A field that is wrong in itself is not complained of twice."""
+        wrong = set(self.errors)
+        # A package price is still empty only because the hourly price it comes from is wrong.
+        wrong |= {
+            name for name in ("price_7_days_usd", "price_30_days_usd") if self.cleaned_data.get(name, ...) is None
+        }
+        row = {name: None if name in wrong else self._value(name) for name in _RULED if name != "free_lots"}
+        row["gpu_memory_bytes"] = self.instance.gpu_memory_bytes
+        row["free_lots"] = self.instance.free_lots if self.instance.pk else row["lots"]
+        for problem in machine_problems(row):
+            shown = _SHOWN_AS.get(problem.field, problem.field)
+            # Lots under rent have a check, and a sentence, of their own.
+            if shown in self.fields and shown not in wrong and problem.field != "free_lots":
+                self.add_error(shown, f"It {problem.message}")
+
+    def _check_lots(self) -> None:
+        if self.instance.pk is None or "lots" not in self.fields or "lots" in self.errors:
+            return
+        now = Machine.objects.values("lots", "free_lots").get(pk=self.instance.pk)
+        rented = now["lots"] - now["free_lots"]
+        if self.cleaned_data["lots"] < rented:
+            self.add_error("lots", f"{rented} lots are under rent, so the machine cannot have fewer.")
+
+
+_RULED = (
+    "name",
+    "tier",
+    "country",
+    "gpu_count",
+    "lots",
+    "free_lots",
+    "max_term_days",
+    "memory_source",
+    "memory_unit",
+    "hourly_usd",
+    "price_3_days_usd",
+    "price_7_days_usd",
+    "price_30_days_usd",
+)
