@@ -12,7 +12,8 @@ from sizing.engine.estimate import MemoryEstimate
 
 # Fills differ by pattern as well as by colour; the patterns are drawn in templates/_shared/_membar_patterns.html.
 PATTERNS = {"kv_cache": "seg-dots", "margin": "seg-diagonal", "runtime": "seg-rows", "reserve": "seg-cross"}
-MARKS_ABOVE = 2
+MARKS = 3
+APART_PERCENT = 8
 # Pixels below the bar's own 48, where the marks' labels stand one under the other.
 TICKS_FROM = 50
 ROW_HEIGHT = 20
@@ -98,21 +99,32 @@ def memory_bar(estimate: MemoryEstimate, labels: Mapping[str, str], sizes: Itera
         )
         for number, size in enumerate(marked)
     )
-    return MemoryBar(estimate.gpus, str(to_gib(need)), tuple(segments), free, ticks)
+    return MemoryBar(estimate.gpus, f"{to_gib(need):,}", tuple(segments), free, ticks)
 
 
 def _next_to(need: int, sizes: Iterable[Size]) -> list[Size]:
-    """The greatest size below the need and the least ones from it on, smallest first."""
+    """The greatest size below the need and the least ones from it on, smallest first.
+
+    Sizes that a reader cannot tell apart on the bar, such as 24 GB read by two drivers, are marked once.
+    """
     distinct = sorted({size.memory_bytes: size for size in sizes}.values(), key=lambda size: size.memory_bytes)
-    below = [size for size in distinct if size.memory_bytes < need]
-    return below[-1:] + [size for size in distinct if size.memory_bytes >= need][:MARKS_ABOVE]
+    marked = [size for size in distinct if size.memory_bytes < need][-1:]
+    for size in distinct:
+        told_apart = not marked or marked[-1].memory_bytes < need or _apart(marked[-1], size)
+        if size.memory_bytes >= need and told_apart and len(marked) < MARKS:
+            marked.append(size)
+    return marked
+
+
+def _apart(smaller: Size, larger: Size) -> bool:
+    return larger.memory_bytes * 100 >= smaller.memory_bytes * (100 + APART_PERCENT)
 
 
 def _segment(code: str, label: str, start: int, length: int, scale: int) -> Segment:
     return Segment(
         code=code,
         label=label,
-        gib=str(to_gib(length)),
+        gib=f"{to_gib(length):,}",
         x=_percent(start, scale),
         width=_percent(length, scale),
         pattern=PATTERNS.get(code, ""),

@@ -10,7 +10,7 @@ from functools import cached_property
 from catalog import countries
 from catalog.models import Machine, MemoryUnit
 from catalog.pricing import hourly_equivalent
-from catalog.units import to_gib
+from catalog.units import GIB, to_gib
 from sizing import explain
 from sizing.answers import Answer, Candidate, Change, PrecisionAlternative, Question
 from sizing.bars import MemoryBar, Size, memory_bar
@@ -18,7 +18,7 @@ from sizing.engine.estimate import MemoryEstimate
 from sizing.explain.words import counted, gib, percent, usd
 from sizing.permalinks import canonical_query, changed
 
-SHOWN_AT_FIRST = 20
+SHOWN_AT_FIRST = 12
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,10 @@ class Result:
         self.workload, self.ai_model = answer.question.workload, answer.question.ai_model
         shown = answer.recommended if show_all else answer.recommended[:SHOWN_AT_FIRST]
         self.rows = tuple(map(self._row, shown))
-        self.alternatives = tuple(map(self._row, answer.machine_alternatives))
+        others = answer.machine_alternatives if show_all else answer.machine_alternatives[: SHOWN_AT_FIRST // 2]
+        self.alternatives = tuple(map(self._row, others))
         self.more = len(answer.recommended) - len(shown)
+        self.more_alternatives = len(answer.machine_alternatives) - len(others)
 
     # --- Headline -------------------------------------------------------------------------------------------------
 
@@ -176,7 +178,8 @@ class Result:
 
     @property
     def exact_total(self) -> str:
-        return f"{self.answer.estimate.total_bytes:,} bytes"
+        size_bytes = self.answer.estimate.total_bytes
+        return f"{size_bytes:,} bytes = {(Decimal(size_bytes) / GIB).quantize(Decimal('0.0001')):,} GiB"
 
     @property
     def rounding_note(self) -> str | None:

@@ -120,9 +120,19 @@ def _wizard_page(request: HttpRequest, frame: Frame, *, judged: bool) -> HttpRes
         "frame": frame,
         "wizard": wizard(request.GET, judged=judged),
         "judged": judged,
+        "live": None if judged else _live(request, frame),
         "canonical": request.build_absolute_uri(frame.launch_url),
     }
     return render(request, "sizing/launch.html", context)
+
+
+def _live(request: HttpRequest, frame: Frame) -> str | None:
+    """The live line for answers that are already complete."""
+    try:
+        answer = recommend(question_from(request.GET), now=timezone.now(), limits=frame.limits)
+    except InvalidInput:
+        return None
+    return Result(answer, frame.review_url).sentence
 
 
 def _sentence(request: HttpRequest, frame: Frame, sentence: str) -> HttpResponse:
