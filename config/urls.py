@@ -17,6 +17,7 @@ urlpatterns = [
     path("", include("rentals.urls")),
     path("accounts/", include("allauth.urls")),
     path("admin/", admin.site.urls),
+    path("api/", include("config.api_urls")),
     path("theme/", set_theme, name="set-theme"),
     path("healthz", alive, name="healthz"),
     path("readyz", Readiness.as_view(), name="readyz"),

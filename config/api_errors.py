@@ -1,0 +1,136 @@
+"""Every error under /api/ in one shape: RFC 9457 problem details with a code, the fields and the request's id."""
+
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest, JsonResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from drf_standardized_errors.formatter import flatten_errors
+from drf_standardized_errors.handler import ExceptionHandler
+from rest_framework import exceptions, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+from structlog.contextvars import get_contextvars
+
+from sizing.forms import InputError
+
+PROBLEM_JSON = "application/problem+json"
+TITLES = {
+    "invalid": "Something in the request is not valid",
+    "parse_error": "The body cannot be read",
+    "unauthenticated": "No valid key",
+    "forbidden": "Not allowed",
+    "not_found": "Not found",
+    "method_not_allowed": "This address does not take that method",
+    "payload_too_large": "The body is too large",
+    "unsupported_media_type": "The body must be JSON",
+    "throttled": "Too many requests",
+    "server_error": "Something went wrong here",
+    "unavailable": "Not available at the moment",
+}
+# The framework's own codes, in our words.
+_CODES = {
+    "authentication_failed": "unauthenticated",
+    "not_authenticated": "unauthenticated",
+    "permission_denied": "forbidden",
+    "error": "server_error",
+}
+_DETAILS = {
+    "not_found": "There is nothing at this address.",
+    "server_error": "The fault is ours, and it is logged under this request id.",
+    "unsupported_media_type": "Send the body as Content-Type: application/json.",
+}
+
+
+def problem_response(exc: Exception, context: Any) -> Response | None:
+    """The answer to whatever went wrong in a view; set as the framework's EXCEPTION_HANDLER."""
+    return ProblemHandler(exc, context).run()
+
+
+class ProblemHandler(ExceptionHandler):
+    """Also answers for unforeseen exceptions, which are reported and logged as Django's own would be."""
+
+    def should_not_handle(self, exc: Exception) -> bool:
+        # With DEBUG too: a client of the API can read nothing but JSON.
+        return False
+
+    def format_exception(self, exc: exceptions.APIException) -> dict[str, Any]:
+        errors = []
+        code, detail = _code(exc), str(exc.detail)
+        if isinstance(exc, exceptions.ValidationError):
+            errors = [
+                {"field": error.field, "code": error.code, "detail": error.detail}
+                for error in getattr(exc, "input_errors", None) or _flattened(exc)
+            ]
+            code, detail = (
+                "invalid",
+                errors[0]["detail"] if len(errors) == 1 else f"{len(errors)} fields are not valid.",
+            )
+        return problem(exc.status_code, code, _DETAILS.get(code, detail), errors, **getattr(exc, "extra", {}))
+
+    def get_response(self, exc: exceptions.APIException, data: dict[str, Any]) -> Response:
+        response: Response = super().get_response(exc, data)
+        response.content_type = PROBLEM_JSON
+        return response
+
+
+def problem(code_number: int, code: str, detail: str, errors: list[Any] | None = None, **extra: Any) -> dict[str, Any]:
+    """The body of an error."""
+    return {
+        "type": f"{settings.SITE_URL}/api/v1/errors#{code}",
+        "title": TITLES.get(code, code.replace("_", " ").capitalize()),
+        "status": code_number,
+        "code": code,
+        "detail": detail,
+        **extra,
+        "errors": errors or [],
+        "request_id": request_id(),
+    }
+
+
+def request_id() -> str:
+    """The id under which the log has this request."""
+    return str(get_contextvars().get("request_id", ""))
+
+
+def is_api(request: HttpRequest) -> bool:
+    """Whether the client of this address reads JSON."""
+    return request.path_info.startswith("/api/")
+
+
+def problem_page(request: HttpRequest, status_code: int) -> JsonResponse:
+    """The same shape for errors that never reach a view of the API."""
+    code = {400: "invalid", 403: "forbidden", 404: "not_found"}.get(status_code, "server_error")
+    body = problem(status_code, code, _DETAILS.get(code, TITLES[code] + "."))
+    return JsonResponse(body, status=status_code, content_type=PROBLEM_JSON)
+
+
+def _flattened(exc: exceptions.ValidationError) -> list[InputError]:
+    """A serializer's nested errors with dotted fields."""
+    return [InputError(error.attr or "body", error.code, error.detail) for error in flatten_errors(exc.detail)]
+
+
+def _code(exc: exceptions.APIException) -> str:
+    codes = exc.get_codes()
+    code = codes if isinstance(codes, str) else str(exc.default_code)
+    return _CODES.get(code, code)
+
+
+class Nowhere(APIView):
+    """Every address under /api/ that is none: JSON too, whatever the method."""
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        raise exceptions.NotFound()
+
+
+class Errors(APIView):
+    """The codes that errors have, which their `type` links to."""
+
+    @extend_schema(responses=OpenApiTypes.OBJECT)
+    def get(self, request: Request) -> Response:
+        return Response(
+            {"errors": [{"code": code, "title": title} for code, title in TITLES.items()]}, status.HTTP_200_OK
+        )
