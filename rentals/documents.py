@@ -10,6 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.urls import reverse
 
+from catalog import wording
 from catalog.models import Machine
 from rentals.models import Allocation, Order
 from rentals.totals import Line
@@ -39,6 +40,7 @@ def machine_facts(machine: Machine) -> dict[str, Any]:
         "gpu_count": machine.gpu_count,
         "memory_bytes_per_gpu": machine.gpu_memory_bytes,
         "memory_source": machine.memory_source or None,
+        "memory_text": wording.memory(machine),
         "interruptible": machine.interruptible,
     }
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -11,6 +12,8 @@ from django.utils import timezone
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
     from django.http import HttpRequest
+
+    from rentals.models.organizations import Role
 
 
 def printable(text: str) -> str:
@@ -47,3 +50,21 @@ class OrganizationSignupForm(OrganizationNameForm):
         from rentals.organizations import create_organization
 
         create_organization(name=self.cleaned_data["organization_name"], owner=user, now=timezone.now())
+
+
+class AddMemberForm(forms.Form):
+    email = forms.EmailField(label="E-mail address", help_text="Of somebody who has signed up already.")
+    role = forms.ChoiceField(label="Role")
+
+    def __init__(self, *args: Any, roles: Iterable[Role], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["role"].choices = [(role.value, role.label) for role in roles]  # type: ignore[attr-defined]
+        self.fields["role"].initial = "member"
+
+
+class RoleForm(forms.Form):
+    role = forms.ChoiceField(label="Role")
+
+    def __init__(self, *args: Any, roles: Iterable[Role], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["role"].choices = [(role.value, role.label) for role in roles]  # type: ignore[attr-defined]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -27,6 +28,8 @@ from rentals.quotes import Quote, quote
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
+
+Sizer = Callable[[Machine], dict[str, Any]]
 
 CREATED = 201
 _KEY = re.compile(r"\A[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?\Z")
@@ -72,11 +75,11 @@ def place_order(
     path: str,
     now: datetime,
     method: str = "POST",
-    sizing: dict[str, Any] | None = None,
+    size: Sizer | None = None,
 ) -> Placement:
     """The order for the basket, placed once however often the same request comes.
 
-    `sizing` is the answer the machine was chosen by, kept with the order; `expected_total_usd` is what the person saw.
+    `size` says how the workload fits the machine; its answer is kept. `expected_total_usd` is what the person saw.
 
     Raises: InvalidKey, IdempotencyMismatch, InProgress, Busy, NotPermitted, PriceChanged, AcknowledgementRequired,
     SoldOut, OffLine and what `rentals.quotes.quote` raises. After any of them nothing is stored.
@@ -87,7 +90,7 @@ def place_order(
     request = _Request(organization, idempotency_key, method, path, body, actor, via)
     try:
         with transaction.atomic(durable=True):
-            return _place(request, basket, expected_total_usd, sizing, now)
+            return _place(request, basket, expected_total_usd, size, now)
     except _KeyTaken:
         return _replay(request)
     except OperationalError as error:
@@ -97,12 +100,12 @@ def place_order(
 
 
 def _place(
-    request: _Request, basket: Basket, expected_total_usd: Decimal, sizing: dict[str, Any] | None, now: datetime
+    request: _Request, basket: Basket, expected_total_usd: Decimal, size: Sizer | None, now: datetime
 ) -> Placement:
     answer = _claim_key(request, now)
     _check_permitted(request)
     offer = _checked_quote(basket, expected_total_usd, now)
-    order = _build_order(request, offer, sizing, now)
+    order = _build_order(request, offer, size(offer.machine) if size else None, now)
     allocations = [
         Allocation(organization=request.organization, order=order, number=number)
         for number in range(1, basket.lots + 1)

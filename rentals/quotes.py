@@ -9,7 +9,7 @@ from decimal import Decimal
 from django.db.models import BooleanField, Case, Value, When
 
 from catalog.models import Machine, Option
-from catalog.pricing import TERMS_DAYS
+from catalog.pricing import TERMS_DAYS, hourly_equivalent
 from catalog.querysets import is_current
 from rentals.baskets import Basket
 from rentals.errors import AcknowledgementRequired, InvalidBasket, OffLine, SoldOut, TermNotOffered, UnknownMachine
@@ -32,6 +32,10 @@ class Quote:
     @property
     def unit_usd(self) -> Decimal:
         return self.lines[0].unit_usd
+
+    @property
+    def hourly_usd(self) -> Decimal:
+        return hourly_equivalent(self.unit_usd, self.basket.term_days)
 
     @property
     def cards(self) -> int:

@@ -1,5 +1,25 @@
 """The tenant's pages. Each URL below /o/<organization>/ is scoped by `rentals.scoping`; a test walks them all."""
 
-from django.urls import path
+from django.urls import URLPattern, path
 
-urlpatterns: list[path] = []
+from rentals.views import members, orders, organizations, review, wizard
+
+_ORDER = "o/<slug:organization>/orders/<uuid:order_id>/"
+_MEMBER = "o/<slug:organization>/members/<int:membership_id>/"
+
+urlpatterns: list[URLPattern] = [
+    path("orders/review/", review.order_review_entry, name="order-review-entry"),
+    path("o/new/", organizations.new_organization, name="organization-new"),
+    path("o/<slug:organization>/", organizations.dashboard, name="organization"),
+    path("o/<slug:organization>/launch/", wizard.launch, name="organization-launch"),
+    path("o/<slug:organization>/launch/result/", wizard.launch_result, name="organization-launch-result"),
+    path("o/<slug:organization>/members/", members.members, name="members"),
+    path(f"{_MEMBER}role/", members.change_role, name="member-role"),
+    path(f"{_MEMBER}remove/", members.remove, name="member-remove"),
+    path("o/<slug:organization>/orders/", orders.orders, name="orders"),
+    path("o/<slug:organization>/orders/review/", review.order_review, name="order-review"),
+    path(_ORDER, orders.order, name="order"),
+    path(f"{_ORDER}receipt.json", orders.receipt_json, name="order-receipt"),
+    path(f"{_ORDER}allocations/<int:number>/stop/", orders.stop, name="allocation-stop"),
+    path(f"{_ORDER}allocations/<int:number>/start/", orders.start, name="allocation-start"),
+]

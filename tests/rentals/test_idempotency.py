@@ -43,7 +43,7 @@ def test_a_repeat_is_answered_when_since_sold_out_repriced_and_withdrawn(acme, s
         ({"term_days": 30}, {}, {"term_days"}),
         ({"environment": "vllm"}, {}, {"environment.preset"}),
         ({"environment_notes": "x"}, {}, {"environment.notes"}),
-        ({"workload": {"task": "run", "model": "m"}}, {}, {"workload", "workload.task", "workload.model"}),
+        ({"workload": {"task": "run", "model": "m"}}, {}, {"workload.task", "workload.model"}),
         ({}, {"path": "/api/v1/orders"}, {"path"}),
         ({}, {"method": "PUT"}, {"method"}),
     ],

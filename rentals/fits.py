@@ -1,0 +1,118 @@
+"""The workload an order is for, and how it fits the machine: read from the page's address, kept with the order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.datastructures import MultiValueDict
+
+from catalog.models import Machine
+from catalog.units import to_gib
+from sizing import explain
+from sizing.answers import Candidate
+from sizing.documents import memory_document
+from sizing.engine import ENGINE_VERSION, confidence
+from sizing.engine.fit import Device, Fit, Rejection, fit
+from sizing.engine.parallelism import copies_cache
+from sizing.engine.workloads import RunModel
+from sizing.explain.words import counted, gib
+from sizing.forms import WORKLOAD_NAMES, workload_from
+from sizing.models import AiModel
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A workload of a catalog model, with the fields the API knows it by."""
+
+    ai_model: AiModel
+    run: RunModel
+    fields: dict[str, Any]
+
+
+def workload_in(data: MultiValueDict) -> Workload | None:
+    """The workload in a page's parameters, None when there is none.
+
+    Raises: sizing.forms.InvalidInput.
+    """
+    given: Mapping[str, Any] = {name: data.getlist(name) for name in WORKLOAD_NAMES if any(data.getlist(name))}
+    if not given:
+        return None
+    ai_model, run = workload_from(given)
+    fields: dict[str, Any] = {
+        "task": "run",
+        "model": ai_model.slug,
+        "precision_bits": run.precision_bits,
+        "context": run.context,
+        "requests": run.requests,
+    }
+    if run.reserve_bytes:
+        fields |= {"reserve_gib": str(to_gib(run.reserve_bytes)), "reserve_reason": run.reserve_reason}
+    return Workload(ai_model, run, fields)
+
+
+def sizing_document(workload: Workload, machine: Machine) -> dict[str, Any]:
+    """How the workload fits this machine: the memory line by line, why it fits or does not, and how sure that is."""
+    found = _fit(workload.run, machine)
+    gpus = found.estimate.gpus if found else 1
+    memory = memory_document(workload.ai_model, workload.run, gpus)
+    each = f" on each of {gpus} GPUs" if gpus > 1 else ""
+    need = gib(found.estimate.per_gpu_bytes) if found else f"{memory['total_gib']} GiB"
+    run = workload.run
+    document: dict[str, Any] = {
+        "headline": f"{workload.ai_model.name}, {run.precision_bits} bits, {counted(run.context, 'token')} × "
+        f"{counted(run.requests, 'request')} needs {need}{each}",
+        "workload": workload.fields,
+        "model": {"slug": workload.ai_model.slug, "name": workload.ai_model.name, "url": workload.ai_model.source_url},
+        "memory": memory,
+        "fits": isinstance(found, Fit),
+        "engine_version": ENGINE_VERSION,
+    }
+    if isinstance(found, Fit):
+        return document | _why(run, machine, found)
+    return document | {"why_not": _why_not(found, machine)}
+
+
+def _fit(run: RunModel, machine: Machine) -> Fit | Rejection | None:
+    if machine.gpu_memory_bytes is None:
+        return None
+    return fit(run, Device(machine.gpu_count, machine.gpu_memory_bytes))
+
+
+def _why(run: RunModel, machine: Machine, found: Fit) -> dict[str, Any]:
+    candidate = Candidate(
+        machine=machine,
+        estimate=found.estimate,
+        headroom_bytes=found.headroom_bytes,
+        package_usd=machine.price_7_days_usd,
+        order_total_usd=machine.price_7_days_usd,
+        confidence=confidence.judge(
+            precision_bits=run.precision_bits,
+            gpus_used=found.estimate.gpus,
+            memory_source=machine.memory_source,
+            headroom_bytes=found.headroom_bytes,
+            memory_bytes=found.device.memory_bytes,
+            cuda=machine.gpu.cuda,
+            cache_copied=copies_cache(run.model, found.estimate.gpus),
+        ),
+    )
+    reasons = [reason._asdict() for reason in explain.confidence_reasons(candidate)]
+    raises = [raising._asdict() for raising in explain.confidence_raises(candidate)]
+    return {
+        "gpus_used": candidate.gpus_used,
+        "need_bytes_per_gpu": candidate.need_bytes_per_gpu,
+        "headroom_bytes": candidate.headroom_bytes,
+        "why_it_fits": explain.why_it_fits(candidate),
+        "limits": [limit._asdict() for limit in explain.limits(candidate)],
+        "confidence": {"level": candidate.confidence.level, "reasons": reasons, "raise": raises},
+    }
+
+
+def _why_not(found: Rejection | None, machine: Machine) -> str:
+    if found is None:
+        return "The memory of this machine is unknown, so nobody can say whether the workload fits."
+    gpus = found.estimate.gpus
+    each = f" on each of {gpus} GPUs" if gpus > 1 else ""
+    have = gib(found.device.memory_bytes)
+    return f"{gib(found.estimate.per_gpu_bytes)} needed{each}, {have} there: {gib(found.lacking_bytes)} too little."

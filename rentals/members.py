@@ -1,0 +1,115 @@
+"""Who belongs to an organization. Owners decide on everybody, admins on all but owners; one owner always stays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+
+from allauth.account.models import EmailAddress
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Q
+
+from rentals.audit import name_of, record
+from rentals.errors import AlreadyMember, LastOwner, NotPermitted, UnknownUser
+from rentals.models import Membership, Organization
+from rentals.models.organizations import Role
+
+
+def grantable_roles(manager: Membership) -> tuple[Role, ...]:
+    """The roles this member may give and take away."""
+    if manager.role == Role.OWNER:
+        return tuple(Role)
+    return tuple(role for role in Role if role != Role.OWNER) if manager.may_manage else ()
+
+
+def add_member(manager: Membership, *, email: str, role: str, now: datetime) -> Membership:
+    """Make an existing user a member.
+
+    Raises: NotPermitted, UnknownUser, AlreadyMember.
+    """
+    with _managed(manager) as organization:
+        _check_grantable(manager, role)
+        user = _user_of(email)
+        membership, created = Membership.objects.get_or_create(
+            organization=organization, user=user, defaults={"role": role}
+        )
+        if not created:
+            raise AlreadyMember
+        record(organization, "member.added", at=now, actor=manager.user, via="page", object_id=user.pk,
+               member=name_of(user), role=role)  # fmt: skip
+    return membership
+
+
+def change_role(manager: Membership, membership_id: int, *, role: str, now: datetime) -> Membership:
+    """Give a member another role.
+
+    Raises: NotPermitted, LastOwner, Membership.DoesNotExist.
+    """
+    with _managed(manager) as organization:
+        membership = Membership.objects.for_organization(organization).select_related("user").get(pk=membership_id)
+        _check_grantable(manager, membership.role, role)
+        if membership.role == Role.OWNER and role != Role.OWNER:
+            _check_another_owner(membership)
+        if membership.role != role:
+            before, membership.role = membership.role, role
+            membership.save(update_fields=["role"])
+            record(organization, "member.role_changed", at=now, actor=manager.user, via="page",
+                   object_id=membership.user_id, member=name_of(membership.user), before=before, role=role)  # fmt: skip
+    return membership
+
+
+def remove_member(manager: Membership, membership_id: int, *, now: datetime) -> Membership:
+    """Take a member out. Everybody may take themselves out.
+
+    Raises: NotPermitted, LastOwner, Membership.DoesNotExist.
+    """
+    with _managed(manager) as organization:
+        membership = Membership.objects.for_organization(organization).select_related("user").get(pk=membership_id)
+        if membership.pk != manager.pk:
+            _check_grantable(manager, membership.role)
+        if membership.role == Role.OWNER:
+            _check_another_owner(membership)
+        Membership.objects.filter(pk=membership.pk).delete()
+        record(organization, "member.removed", at=now, actor=manager.user, via="page",
+               object_id=membership.user_id, member=name_of(membership.user), role=membership.role)  # fmt: skip
+    return membership
+
+
+@contextmanager
+def _managed(manager: Membership) -> Iterator[Organization]:
+    """A transaction that holds the organization, so that two owners cannot remove each other at the same moment."""
+    with transaction.atomic():
+        organization = Organization.objects.select_for_update().get(pk=manager.organization_id)
+        # Read again under the lock: the manager's own role may just have been taken away.
+        current = Membership.objects.for_organization(organization).filter(pk=manager.pk).first()
+        if current is None or current.role != manager.role:
+            raise NotPermitted("Your role has changed. Load the page again.")
+        yield organization
+
+
+def _check_grantable(manager: Membership, *roles: str) -> None:
+    if not manager.may_manage:
+        raise NotPermitted("Only owners and admins manage members.")
+    if any(role not in grantable_roles(manager) for role in roles):
+        raise NotPermitted("Only an owner may make, change or remove an owner.")
+
+
+def _check_another_owner(membership: Membership) -> None:
+    owners = Membership.objects.filter(organization_id=membership.organization_id, role=Role.OWNER)
+    if not owners.exclude(pk=membership.pk).exists():
+        raise LastOwner
+
+
+def _user_of(email: str) -> User:
+    """The user who owns this address. Where addresses are verified, an unverified one proves nothing."""
+    verified = EmailAddress.objects.filter(email__iexact=email, verified=True).values("user")
+    found = Q(pk__in=verified)
+    if settings.ACCOUNT_EMAIL_VERIFICATION != "mandatory":
+        found |= Q(email__iexact=email)
+    user = User.objects.filter(found, is_active=True).order_by("pk").first()
+    if user is None:
+        raise UnknownUser(email)
+    return user

@@ -1,0 +1,1 @@
+"""The tenant's pages, one module a subject."""

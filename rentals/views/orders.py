@@ -1,0 +1,95 @@
+"""An organization's orders: the list, the receipt, and its lots' stop and start."""
+
+from uuid import UUID
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import Http404, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+
+from rentals import allocations as acts
+from rentals.documents import order_document
+from rentals.errors import OrderOver
+from rentals.models import Allocation, Order
+from rentals.models.orders import Status
+from rentals.receipts import receipt
+from rentals.scoping import TenantRequest, organization_page
+
+ORDERS_PER_PAGE = 25
+
+
+@require_safe
+@organization_page
+def orders(request: TenantRequest) -> HttpResponse:
+    now = timezone.now()
+    rows = Order.objects.for_organization(request.organization)
+    state = request.GET.get("state", "")
+    if state and state not in Status.values:
+        return render(request, "rentals/orders.html", {"unknown_state": True, "states": Status}, status=400)
+    filters = {"active": lambda: rows.active(now), "ended": lambda: rows.ended(now), "cancelled": rows.cancelled}
+    page = Paginator(filters.get(state, rows.all)(), ORDERS_PER_PAGE).get_page(request.GET.get("page"))
+    context = {
+        "page": page,
+        "rows": [(order, order.status_at(now)) for order in page],
+        "state": state,
+        "states": Status,
+    }
+    return render(request, "rentals/orders.html", context)
+
+
+@require_safe
+@organization_page
+def order(request: TenantRequest, order_id: UUID) -> HttpResponse:
+    found = _order(request, order_id)
+    context = {"receipt": receipt(found, now=timezone.now()), "order": found, "membership": request.membership}
+    return render(request, "rentals/order.html", context)
+
+
+@require_safe
+@organization_page
+def receipt_json(request: TenantRequest, order_id: UUID) -> HttpResponse:
+    found = _order(request, order_id)
+    document = order_document(found, found.allocations.all(), now=timezone.now())
+    disposition = f'attachment; filename="berth-order-{found.pk}.json"'
+    parameters = {"ensure_ascii": False, "indent": 2}
+    return JsonResponse(document, json_dumps_params=parameters, headers={"Content-Disposition": disposition})
+
+
+@require_POST
+@organization_page
+def stop(request: TenantRequest, order_id: UUID, number: int) -> HttpResponse:
+    return _set_state(request, order_id, number, acts.stop)
+
+
+@require_POST
+@organization_page
+def start(request: TenantRequest, order_id: UUID, number: int) -> HttpResponse:
+    return _set_state(request, order_id, number, acts.start)
+
+
+def _set_state(request: TenantRequest, order_id: UUID, number: int, verb) -> HttpResponse:  # type: ignore[no-untyped-def]
+    found = _order(request, order_id)
+    if not request.membership.may_order:
+        messages.error(request, "Your role in this organization may look, not stop or start. Ask an owner or admin.")
+        return _again(request, found, 403)
+    try:
+        allocation = verb(found, number, actor=request.user, via="page", now=timezone.now())
+    except Allocation.DoesNotExist:
+        raise Http404("This order has no such lot.") from None
+    except OrderOver as error:
+        messages.error(request, error.message)
+        return _again(request, found, 409)
+    messages.success(request, f"Lot {number} is {allocation.state}.")
+    return redirect("order", request.organization.slug, found.pk)
+
+
+def _again(request: TenantRequest, found: Order, status: int) -> HttpResponse:
+    context = {"receipt": receipt(found, now=timezone.now()), "order": found, "membership": request.membership}
+    return render(request, "rentals/order.html", context, status=status)
+
+
+def _order(request: TenantRequest, order_id: UUID) -> Order:
+    orders = Order.objects.for_organization(request.organization).select_related("organization", "machine")
+    return get_object_or_404(orders, pk=order_id)

@@ -1,0 +1,99 @@
+"""From Launch to an order: the review page, its confirmation, and every way a confirmation can be refused."""
+
+from typing import cast
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+
+from rentals import errors
+from rentals.models import Organization
+from rentals.ordering import place_order
+from rentals.review import Review, new_key, price, read_input
+from rentals.review_forms import CARRIED_NAMES, OWN_NAMES, expected_total, review_query, unknown_names
+from rentals.scoping import TenantRequest, organization_page
+
+_STATUS = {errors.NotPermitted: 403, errors.InProgress: 409, errors.Busy: 503}
+
+
+@login_required
+def order_review_entry(request: HttpRequest) -> HttpResponse:
+    """On to the organization's review page, with the choices kept; who has several chooses one."""
+    mine = list(Organization.objects.of_member(cast(User, request.user)))
+    query = request.GET.urlencode()
+    if not mine:
+        onward = urlencode({"next": request.get_full_path()})
+        return redirect(f"{reverse('organization-new')}?{onward}")
+    if len(mine) == 1:
+        return redirect(f"{reverse('order-review', args=[mine[0].slug])}?{query}")
+    return render(request, "rentals/choose_organization.html", {"mine": mine, "query": query})
+
+
+@organization_page
+def order_review(request: TenantRequest) -> HttpResponse:
+    if unknown := unknown_names(request.GET):
+        known = [*OWN_NAMES[:6], *CARRIED_NAMES]
+        return render(request, "rentals/review_unknown.html", {"unknown": unknown, "known": known}, status=400)
+    if request.method == "POST" and "update" in request.POST:
+        return redirect(f"{request.path}?{review_query(request.POST)}")
+    if request.method == "POST":
+        return _confirm(request)
+    return _show(request, read_input(request.GET, key=new_key(), now=timezone.now()))
+
+
+def _confirm(request: TenantRequest) -> HttpResponse:
+    review = read_input(request.POST, key=request.POST.get("idempotency_key", ""), now=timezone.now())
+    try:
+        expected = expected_total(request.POST.get("expected_total_usd", ""))
+    except ValidationError as error:
+        review.form.add_error(None, error)
+        return _show(request, review, status=400)
+    if review.basket is None:
+        return _show(request, review, status=400)
+    try:
+        placement = place_order(
+            organization=request.organization,
+            basket=review.basket,
+            idempotency_key=review.key,
+            expected_total_usd=expected,
+            actor=request.user,
+            via="page",
+            path=request.path,
+            now=review.now,
+            size=review.size,
+        )
+    except errors.RentalError as error:
+        return _refused(request, review, error)
+    if placement.replayed:
+        messages.info(request, f"This order was already placed at {placement.order.starts_at:%H:%M:%S} UTC.")
+    else:
+        messages.success(request, "The order is placed.")
+    return redirect("order", request.organization.slug, placement.order.pk)
+
+
+def _refused(request: TenantRequest, review: Review, error: errors.RentalError) -> HttpResponse:
+    if isinstance(error, errors.IdempotencyMismatch):
+        context = {"error": error, "review": review}
+        return render(request, "rentals/review_key_used.html", context, status=422)
+    if isinstance(error, errors.PriceChanged):
+        return _show(request, review, status=409, price_changed=error)
+    if isinstance(error, errors.SoldOut | errors.OffLine | errors.UnknownMachine):
+        context = {"error": error, "review": price(review)}
+        return render(request, "rentals/review_gone.html", context, status=409)
+    if isinstance(error, errors.InvalidKey):
+        review.key = new_key()
+    review.add_error(error)
+    return _show(request, review, status=_STATUS.get(type(error), 400))
+
+
+def _show(request: TenantRequest, review: Review, *, status: int = 200, **context: object) -> HttpResponse:
+    price(review)
+    mine = Organization.objects.of_member(request.user).exclude(pk=request.organization.pk)
+    context |= {"review": review, "form": review.form, "membership": request.membership, "others": mine}
+    return render(request, "rentals/review.html", context, status=status)

@@ -1,0 +1,30 @@
+"""The wizard inside an organization: sizing's own pages, with Launch leading to this organization's review."""
+
+from django.http import HttpResponse
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from rentals.scoping import TenantRequest, organization_page
+from sizing import views as sizing_views
+
+
+@require_safe
+@organization_page
+def launch(request: TenantRequest) -> HttpResponse:
+    return sizing_views.launch(request, frame=_frame(request))
+
+
+@require_safe
+@organization_page
+def launch_result(request: TenantRequest) -> HttpResponse:
+    return sizing_views.launch_result(request, frame=_frame(request))
+
+
+def _frame(request: TenantRequest) -> sizing_views.Frame:
+    slug = request.organization.slug
+    return sizing_views.Frame(
+        launch_url=reverse("organization-launch", args=[slug]),
+        result_url=reverse("organization-launch-result", args=[slug]),
+        review_url=reverse("order-review", args=[slug]),
+        context={"organization": request.organization},
+    )

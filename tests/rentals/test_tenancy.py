@@ -1,0 +1,109 @@
+"""Another organization's anything does not exist: every named URL of the tenants' app, walked as a stranger.
+
+The walk reads the URL patterns themselves: a new page is walked from the day it is added, and a page whose address the
+test cannot fill, or that is not about an organization and not named below, fails it.
+"""
+
+import uuid
+
+import pytest
+from django.urls import reverse
+
+from rentals.models import Membership
+from rentals.urls import urlpatterns
+from tests.factories import make_machine, make_order
+
+# Signed-in pages that are about the person, not about one organization.
+PERSONAL = {"order-review-entry", "organization-new"}
+
+
+def tenant_patterns():
+    return [pattern for pattern in urlpatterns if pattern.name not in PERSONAL]
+
+
+def address(pattern, organization, order):
+    values = {
+        "organization": organization.slug,
+        "order_id": order.pk,
+        "number": 1,
+        "membership_id": Membership.objects.filter(organization=organization).latest("pk").pk,
+    }
+    names = set(pattern.pattern.converters)
+    unknown = names - set(values)
+    assert not unknown, f"say how to fill {unknown} of the page {pattern.name}"
+    assert "organization" in names, f"the page {pattern.name} is about no organization: is it personal?"
+    return reverse(pattern.name, kwargs={name: values[name] for name in names})
+
+
+@pytest.fixture
+def secret_order(globex):
+    return make_order(globex, make_machine(name="globex-secret"), environment_notes="globex-secret")
+
+
+def leaks(response):
+    return any(marker in response.content for marker in (b"globex-secret", b"Globex", b"owner@globex"))
+
+
+@pytest.mark.parametrize("pattern", tenant_patterns(), ids=lambda pattern: pattern.name)
+def test_a_stranger_finds_no_page_of_the_organization(client, acme, globex, secret_order, pattern):
+    client.force_login(acme.owner)
+    url = address(pattern, globex, secret_order)
+    statuses = set()
+    for method in ("get", "post", "head", "put", "patch", "delete", "options"):
+        response = getattr(client, method)(url)
+        statuses.add(response.status_code)
+        assert not leaks(response)
+    # 405 says that the method exists for nobody; the methods that do exist say that the page does not.
+    assert 404 in statuses
+    assert statuses <= {404, 405}
+    assert secret_order.allocations.get().state == "running"
+    assert Membership.objects.filter(organization=globex).count() == 1
+
+
+@pytest.mark.parametrize("method", ["get", "post"])
+@pytest.mark.parametrize("pattern", urlpatterns, ids=lambda pattern: pattern.name)
+def test_the_anonymous_are_sent_to_sign_in(client, globex, secret_order, pattern, method):
+    """B155."""
+    url = reverse(pattern.name) if pattern.name in PERSONAL else address(pattern, globex, secret_order)
+    response = getattr(client, method)(url)
+    if response.status_code == 405:
+        return
+    assert response.status_code == 302
+    assert response.url.startswith("/accounts/login/?next=")
+    assert not leaks(response)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [pattern for pattern in tenant_patterns() if set(pattern.pattern.converters) - {"organization"}],
+    ids=lambda pattern: pattern.name,
+)
+def test_a_foreign_id_under_ones_own_organization_does_not_exist(client, acme, globex, secret_order, pattern):
+    """B150 and B152: the same answer as for an id that nobody has."""
+    client.force_login(acme.owner)
+    foreign = address(pattern, globex, secret_order).replace("/o/globex/", "/o/acme/")
+    missing = foreign.replace(str(secret_order.pk), str(uuid.uuid4()))
+    missing = missing.replace(f"members/{Membership.objects.latest('pk').pk}/", "members/999999/")
+    answers = set()
+    for url in (foreign, missing):
+        for method in ("get", "post"):
+            response = getattr(client, method)(url)
+            assert response.status_code in (404, 405)
+            answers.add((method, response.status_code, leaks(response)))
+    assert any(status == 404 for _, status, _ in answers)
+    assert not any(leak for *_, leak in answers)
+    assert len(answers) == 2
+
+
+def test_a_removed_member_finds_no_page_any_more(client, acme):
+    order = make_order(acme)
+    client.force_login(acme.owner)
+    assert client.get(f"/o/acme/orders/{order.pk}/").status_code == 200
+    Membership.objects.all().delete()
+    assert client.get(f"/o/acme/orders/{order.pk}/").status_code == 404
+
+
+def test_the_lists_of_one_organization_never_show_anothers(client, acme, secret_order):
+    client.force_login(acme.owner)
+    for name in ("organization", "orders", "members"):
+        assert not leaks(client.get(reverse(name, args=["acme"])))
