@@ -191,7 +191,7 @@ class MachineAdmin(SimpleHistoryAdmin):
 
     @admin.action(description="Mark off-line (give a reason)")
     def mark_off_line(self, request: HttpRequest, queryset: MachineQuerySet) -> None:
-        reason = request.POST.get("reason", "").replace("\x00", "").strip()[:100]
+        reason = request.POST.get("reason", "").strip()
         if not reason:
             messages.error(request, "Write a reason beside the action: it goes into the history of each machine.")
             return
@@ -208,14 +208,12 @@ class MachineAdmin(SimpleHistoryAdmin):
                 synced += 1
             elif machine.online != online:
                 machine.online = online
-                machine._change_reason = reason  # type: ignore[attr-defined]
+                machine._change_reason = reason
                 machine.save(update_fields=["online", "updated_at"])
                 changed += 1
-        messages.success(request, f"{changed} machines are now {'on-line' if online else 'off-line'}.")
+        messages.success(request, f"Machines now {'on-line' if online else 'off-line'}: {changed}.")
         if synced:
-            messages.warning(
-                request, f"{synced} machines were left alone: their provider's feed says whether they are."
-            )
+            messages.warning(request, f"Left alone, because a feed says whether they are on-line: {synced}.")
 
 
 @admin.register(Option)

@@ -1,7 +1,7 @@
 """Forms of the catalog's admin: figures with their unit, prices with defaults, each rule an error at its field."""
 
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -87,7 +87,7 @@ class MachineForm(forms.ModelForm):
         # A machine kept by a feed shows these read-only: then they are not in the form.
         if "country" in self.fields:
             places = [(code, f"{name} ({code})") for code, name in countries.names().items()]
-            self.fields["country"].choices = [("", "Unknown"), *places]
+            cast(forms.ChoiceField, self.fields["country"]).choices = [("", "Unknown"), *places]
         if "memory_figure" in self.fields and self.instance.memory_figure is not None:
             self.initial["memory_figure"] = f"{self.instance.memory_figure.normalize():f}"
         if "memory_unit" in self.fields and self.instance.pk is None:
@@ -113,6 +113,7 @@ class MachineForm(forms.ModelForm):
         self.instance.gpu_memory_bytes = None if figure is None else units.from_figure(figure, unit)
 
     def _fill_prices(self) -> None:
+        self._filled: set[str] = set()
         hourly = self.cleaned_data.get("hourly_usd")
         if not hourly or hourly < 0:
             return
@@ -120,6 +121,7 @@ class MachineForm(forms.ModelForm):
             name = f"price_{days}_days_usd"
             if name in self.fields and name not in self.errors and self.cleaned_data[name] is None:
                 self.cleaned_data[name] = package_price(hourly, days)
+                self._filled.add(name)
 
     def _check_name(self) -> None:
         if {"name", "provider"} & set(self.errors):
@@ -133,6 +135,8 @@ class MachineForm(forms.ModelForm):
     def _check_rules(self) -> None:
         """The rules that seeds and feeds keep too. A field that is wrong in itself is not complained of twice."""
         wrong = set(self.errors)
+        if wrong & {"memory_figure", "memory_unit"}:
+            wrong.add("memory_source")
         # A package price is still empty only because the hourly price it comes from is wrong.
         wrong |= {
             name for name in ("price_7_days_usd", "price_30_days_usd") if self.cleaned_data.get(name, ...) is None
@@ -140,7 +144,10 @@ class MachineForm(forms.ModelForm):
         row = {name: None if name in wrong else self._value(name) for name in _RULED if name != "free_lots"}
         row["gpu_memory_bytes"] = self.instance.gpu_memory_bytes
         row["free_lots"] = self.instance.free_lots if self.instance.pk else row["lots"]
-        for problem in machine_problems(row):
+        problems = machine_problems(row)
+        if any(problem.field == "hourly_usd" for problem in problems):
+            wrong |= self._filled
+        for problem in problems:
             shown = _SHOWN_AS.get(problem.field, problem.field)
             # Lots under rent have a check, and a sentence, of their own.
             if shown in self.fields and shown not in wrong and problem.field != "free_lots":

@@ -5,7 +5,7 @@ The database repeats most of them as constraints; these say which field is wrong
 
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from catalog import countries
 from catalog.models import MemorySource, MemoryUnit, Tier
@@ -86,9 +86,10 @@ def _memory(row: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _prices(row: Mapping[str, Any]) -> Iterator[Problem]:
-    if not _is_amount(row.get("hourly_usd"), MAX_HOURLY_USD):
+    hourly = row.get("hourly_usd")
+    if not _is_amount(hourly, MAX_HOURLY_USD):
         yield Problem("hourly_usd", f"must be above 0 and at most {MAX_HOURLY_USD:,}.")
-    elif row["hourly_usd"] != round(row["hourly_usd"], 6):
+    elif hourly != round(hourly, 6):
         yield Problem("hourly_usd", "must have at most six decimals.")
     for field in ("price_7_days_usd", "price_30_days_usd", "price_3_days_usd"):
         amount = row.get(field)
@@ -105,5 +106,5 @@ def _is_whole(value: Any, least: int, most: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 
 
-def _is_amount(value: Any, most: Decimal) -> bool:
+def _is_amount(value: Any, most: Decimal) -> TypeGuard[Decimal]:
     return isinstance(value, Decimal) and value.is_finite() and 0 < value <= most

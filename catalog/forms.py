@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 from django.http import QueryDict
 
 from catalog import countries, wording
-from catalog.models import Gpu, Machine, Tier, slug_validator
+from catalog.models import SLUG, Gpu, Machine, Tier
 from catalog.pricing import TRIAL_TERM_DAYS
 from catalog.querysets import MachineQuerySet
 from catalog.units import gib_to_bytes
@@ -131,9 +131,11 @@ class CatalogFilter(forms.Form):
             if not data.get(name):
                 data[name] = value
         super().__init__(data)
+        self.query = data
+        self._offered: dict[str, list[tuple[str, str]]] = {}
         self.unknown_names = [name for name in query if name not in self.fields]
-        self.term_days = int(data["term_days"]) if data["term_days"] in TERMS else DEFAULT_TERM_DAYS
-        self._offer(Facets.of(Machine.objects.listed().sold_for(self.term_days)))
+        self.chosen_days = int(data["term_days"]) if data["term_days"] in TERMS else DEFAULT_TERM_DAYS
+        self._offer(Facets.of(Machine.objects.listed().sold_for(self.chosen_days)))
 
     def _offer(self, facets: Facets) -> None:
         """Give each filter the values that have at least one result, and keep what was chosen already."""
@@ -149,16 +151,21 @@ class CatalogFilter(forms.Form):
         places = list(facets.countries)
         if countries.eu_members() & set(places):
             places.insert(0, countries.EU)
-        chosen = [code for code in self.data.getlist("countries") if code not in places and code in countries.names()]
+        chosen = [code for code in self.query.getlist("countries") if code not in places and code in countries.names()]
         self._choices("countries", [(code, wording.country(code)) for code in [*places, *chosen]], placeholder=None)
-        self.fields["tier"].choices += [("any", "Any")] if self.data.get("tier") == "any" else []
+        if self.query.get("tier") == "any":
+            self._add_choice("tier", "any", "Any")
 
     def _choices(self, name: str, offered: list[tuple[str, str]], *, placeholder: str | None) -> None:
         first = [] if placeholder is None else [("", placeholder)]
-        self.fields[name].choices = [*first, *offered]
+        self._offered[name] = [*first, *offered]
+        cast(forms.ChoiceField, self.fields[name]).choices = self._offered[name]
+
+    def _add_choice(self, name: str, value: str, label: str) -> None:
+        self._choices(name, [*self._offered[name], (value, label)], placeholder=None)
 
     def _is_offered(self, name: str, value: str) -> bool:
-        return any(value == offered for offered, _ in self.fields[name].choices)
+        return any(value == offered for offered, _ in self._offered[name])
 
     def clean_available(self) -> bool:
         if self.data.get("available", "") not in ("", "on", "true", "false"):
@@ -176,10 +183,10 @@ class CatalogFilter(forms.Form):
         if self._is_offered("gpu", slug):
             return slug
         # The pattern first: PostgreSQL refuses a text with a NUL byte outright.
-        known = slug_validator.regex.match(slug) and Gpu.objects.filter(slug=slug).first()
+        known = SLUG.match(slug) and Gpu.objects.filter(slug=slug).first()
         if not known:
             raise forms.ValidationError("Choose a GPU from the list: this name is not one the catalog knows.")
-        self.fields["gpu"].choices += [(known.slug, known.name)]
+        self._add_choice("gpu", known.slug, known.name)
         return slug
 
     def clean_gpu_count(self) -> int | None:
@@ -196,7 +203,7 @@ class CatalogFilter(forms.Form):
             raise forms.ValidationError(message)
         if not self._is_offered(name, text):
             label = f"{text} GB class or more" if name == "memory_class_gb" else text
-            self.fields[name].choices += [(text, label)]
+            self._add_choice(name, text, label)
         return int(text)
 
     def clean(self) -> dict[str, Any]:
@@ -205,7 +212,7 @@ class CatalogFilter(forms.Form):
             shown = "".join(letter for letter in name[:60] if letter.isprintable())
             self.add_error(None, f"“{shown}” is no filter of this page. It knows: {known}.")
         for name in self.fields:
-            if name != "countries" and len(self.data.getlist(name)) > 1:
+            if name != "countries" and len(self.query.getlist(name)) > 1:
                 self.add_error(name, "Give one value only.")
         return self.cleaned_data
 

@@ -1,5 +1,6 @@
 """The catalog: what can be rented, from whom and for how much. It knows no tenant and no workload."""
 
+import re
 from datetime import datetime
 from decimal import Decimal
 
@@ -13,9 +14,8 @@ from catalog import countries, pricing, units
 from catalog.querysets import FRESH_FOR, MachineQuerySet
 
 # Django's own slug validator refuses the dot of "llama-3.1-8b"; one rule for every slug of the console.
-slug_validator = RegexValidator(
-    r"\A[a-z0-9][a-z0-9._-]*\Z", "Use lower-case letters, digits, dots, hyphens and underscores."
-)
+SLUG = re.compile(r"\A[a-z0-9][a-z0-9._-]*\Z")
+slug_validator = RegexValidator(SLUG.pattern, "Use lower-case letters, digits, dots, hyphens and underscores.")
 
 
 def known_country(code: str) -> None:

@@ -48,7 +48,7 @@ def catalog(request: HttpRequest) -> HttpResponse:
         "form": form,
         "page": page,
         "rows": rows,
-        "term_days": form.term_days,
+        "term_days": form.chosen_days,
         "order": SORTS.get(form.data["sort"], ""),
     }
     return render(request, "catalog/catalog.html", context, status=400 if form.unknown_names else 200)
