@@ -1,5 +1,6 @@
 """What every page may read of the tenants: the reader's organizations, and the one the page is about."""
 
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
 from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
@@ -15,7 +16,7 @@ def organizations(request: HttpRequest) -> dict[str, object]:
     }
 
 
-def _of(user: object) -> list[Organization]:
-    if user is None or not user.is_authenticated:
+def _of(user: AbstractBaseUser | AnonymousUser | None) -> list[Organization]:
+    if not isinstance(user, User):
         return []
     return list(Organization.objects.of_member(user).only("id", "name", "slug"))

@@ -25,7 +25,9 @@ def end_order(order_id: UUID, now: datetime) -> bool:
     with transaction.atomic():
         order = Order.objects.select_related("organization").get(pk=order_id)
         # The machine first and always: whoever changes a machine's active lots holds its row until the commit.
-        machine = Machine.objects.select_for_update(of=("self",)).filter(pk=order.machine_id).first()
+        machine = None
+        if order.machine_id is not None:
+            machine = Machine.objects.select_for_update(of=("self",)).filter(pk=order.machine_id).first()
         # One conditional update decides which worker ends it; the others change no row.
         claimed = Order.objects.due(now).filter(pk=order_id).update(status=Status.ENDED, ended_at=order.ends_at)
         if not claimed:

@@ -217,11 +217,15 @@ def _replay(request: _Request) -> Placement:
     differences = tuple(_differences(stored, request))
     if differences:
         raise IdempotencyMismatch(differences, stored.order_id)
+    # Written in the transaction that placed the order: a record that can be read is complete.
+    assert stored.order is not None
+    assert stored.response_status is not None
+    assert stored.response_body is not None
     return Placement(stored.order, stored.response_status, bytes(stored.response_body), replayed=True)
 
 
 def _differences(stored: IdempotencyRecord, request: _Request) -> list[Difference]:
-    pairs = [("method", stored.method, request.method), ("path", stored.path, request.path)]
+    pairs: list[tuple[str, Any, Any]] = [("method", stored.method, request.method), ("path", stored.path, request.path)]
     first, now = _flat(stored.body), _flat(request.body)
     pairs += [(field, first.get(field), now.get(field)) for field in dict.fromkeys([*first, *now])]
     return [Difference(*pair) for pair in pairs if pair[1] != pair[2]]

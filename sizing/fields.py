@@ -70,7 +70,7 @@ class AmountField(TextField):
         super().__init__(label=label, required=False, hint=hint, widget=widget)
         self.unit, self.least, self.most, self.places, self.example = unit, least, most, places, example
 
-    def clean(self, value: Any) -> Decimal | None:  # type: ignore[override]  # CharField gives text, this an amount
+    def clean(self, value: Any) -> Decimal | None:  # CharField gives text, this an amount
         text = super().clean(value)
         if text == "":
             return None

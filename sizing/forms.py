@@ -16,7 +16,7 @@ from django.forms.utils import ErrorDict
 from django.utils.datastructures import MultiValueDict
 
 from catalog import units
-from catalog.models import Tier, slug_validator
+from catalog.models import SLUG, Tier
 from catalog.pricing import TERMS_DAYS
 from sizing.answers import ANY_TIER, Preferences, Question
 from sizing.engine.workloads import MAX_REQUESTS, PRECISIONS_BITS, RunModel
@@ -198,7 +198,7 @@ class WorkloadForm(InputForm):
 
     def clean_model(self) -> AiModel:
         slug = self.cleaned_data["model"]
-        model = AiModel.objects.filter(slug=slug).first() if slug_validator.regex.match(slug) else None
+        model = AiModel.objects.filter(slug=slug).first() if SLUG.match(slug) else None
         if model is None:
             raise ValidationError(
                 f"“{shown(slug)}” is not a model of the catalog.{_nearest_model(slug)}", "unknown_model"

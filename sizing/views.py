@@ -73,6 +73,11 @@ def launch(request: HttpRequest, *, frame: Frame | None = None) -> HttpResponse:
     return _wizard_page(request, frame, judged=False)
 
 
+def asked_by_script(request: HttpRequest) -> bool:
+    """Whether the wizard's script asks, by the attribute that django-htmx's middleware adds."""
+    return bool(getattr(request, "htmx", False))
+
+
 def launch_result(request: HttpRequest, *, frame: Frame | None = None) -> HttpResponse:
     """The answer to the question in the address; the wizard with its problems when it is none.
 
@@ -83,17 +88,17 @@ def launch_result(request: HttpRequest, *, frame: Frame | None = None) -> HttpRe
     try:
         question = question_from({name: values for name, values in request.GET.lists() if name != "show"})
     except InvalidInput as invalid:
-        if request.htmx:
+        if asked_by_script(request):
             return _sentence(request, frame, invalid.errors[0].detail)
         if invalid.unknown_names:
             return _unknown(request, frame, invalid.unknown_names)
         return _wizard_page(request, frame, judged=True)
     query = canonical_query(question)
-    if not request.htmx and request.META["QUERY_STRING"] not in (query, f"{query}&{SHOW_ALL}"):
+    if not asked_by_script(request) and request.META["QUERY_STRING"] not in (query, f"{query}&{SHOW_ALL}"):
         return redirect(f"{frame.result_url}?{query}")
     answer = recommend(question, now=timezone.now(), limits=frame.limits)
     result = Result(answer, frame.review_url, show_all=request.GET.get("show") == "all")
-    if request.htmx:
+    if asked_by_script(request):
         return _sentence(request, frame, result.sentence)
     return render(
         request,

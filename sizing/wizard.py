@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Any, cast
+
+from django.http import QueryDict
 
 from catalog import countries
 from catalog.models import Machine
@@ -81,7 +83,7 @@ def wizard(data: Mapping[str, Any], *, judged: bool) -> Wizard:
         tasks=tuple(Choice(code, label, _SIZES[code], code == task) for code, label in TASKS.items()),
         families=_families(models, slug),
         facts=next((model_facts(model) for model in models if model.slug == slug), None),
-        places=_places(set(preferences.data.getlist("countries"))),
+        places=_places(set(cast(QueryDict, preferences.data).getlist("countries"))),
         eu_members=tuple(name for code, name in countries.names().items() if code in countries.eu_members()),
     )
 

@@ -33,7 +33,7 @@ def control(field: BoundField, option: str = "") -> SafeString:
     else:
         css = "form-control"
     classes = [css, widget.attrs.get("class", ""), "is-invalid" if field.errors else ""]
-    attrs: dict[str, object] = {"class": " ".join(filter(None, classes))}
+    attrs: dict[str, str | bool] = {"class": " ".join(filter(None, classes))}
     if option == "bare":
         attrs["placeholder"] = False
     return field.as_widget(attrs=attrs)

@@ -1,5 +1,7 @@
 """Who did what, when and from where."""
 
+from typing import Any
+
 from django.conf import settings
 from django.db import models
 
@@ -33,10 +35,10 @@ class AuditEvent(models.Model):
     def __str__(self) -> str:
         return f"{self.action} {self.object_id}"
 
-    def save(self, *args: object, **kwargs: object) -> None:
+    def save(self, *args: Any, **kwargs: Any) -> None:
         if not self._state.adding:
             raise TypeError("an audit event is never changed")
         super().save(*args, **kwargs)
 
-    def delete(self, *args: object, **kwargs: object) -> tuple[int, dict[str, int]]:
+    def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
         raise TypeError("an audit event is never deleted")
