@@ -115,13 +115,20 @@ def limits(candidate: Candidate) -> list[Sentence]:
         "provider_can_read_memory": "Runs on the provider's own hardware: the provider can read the session's memory."
         if machine.tier == Tier.COMMUNITY
         else "",
-        "quantization_metadata": "Quantization metadata is not counted."
-        if candidate.estimate.workload.precision_bits < 16
-        else "",
+        "quantization_metadata": _quantization(candidate),
         "kv_copied": "Part of the cache is copied to several GPUs." if "kv_copied" in reasons else "",
         "location_unknown": "The location is unknown." if machine.country is None else "",
     }
     return [Sentence(code, text) for code, text in found.items() if text]
+
+
+def _quantization(candidate: Candidate) -> str:
+    if candidate.estimate.workload.precision_bits >= 16:
+        return ""
+    text = "Quantization metadata is not counted."
+    if candidate.gpus_used > 1:
+        text += f" Whether the format's groups divide over {candidate.gpus_used} GPUs is not checked."
+    return text
 
 
 def _memory_limit(machine: Machine) -> str:
