@@ -1,0 +1,82 @@
+"""Staff's form for an order on behalf of an organization."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any, cast
+
+from django import forms
+from django.http import QueryDict
+from django.utils.datastructures import MultiValueDict
+from django.utils.functional import cached_property
+
+from catalog.models import Machine, Option
+from catalog.pricing import TERMS_DAYS
+from rentals.baskets import MAX_LOTS, MAX_NOTES, Basket, ChosenOption
+from rentals.models import Organization
+from rentals.models.orders import Environment
+from rentals.models.organizations import Role
+from rentals.review_forms import NotesField
+
+
+class PlaceOrderForm(forms.Form):
+    """What to order for whom. The key and the total travel with the form, as on the customers' own page."""
+
+    organization = forms.ModelChoiceField(Organization.objects.all())
+    machine = forms.ModelChoiceField(
+        Machine.objects.listed().select_related("gpu", "provider"), help_text="Listed machines."
+    )
+    term_days = forms.TypedChoiceField(
+        label="Term", coerce=int, choices=[(days, f"{days} days") for days in TERMS_DAYS], initial=7
+    )
+    lots = forms.IntegerField(min_value=1, max_value=MAX_LOTS, initial=1)
+    environment = forms.ChoiceField(choices=Environment.choices)
+    notes = NotesField(widget=forms.Textarea(attrs={"rows": 2, "maxlength": MAX_NOTES}))
+    community_acknowledged = forms.BooleanField(
+        required=False,
+        label="The organization knows that the provider can read the session's memory",
+        help_text="Needed for a Community machine.",
+    )
+    idempotency_key = forms.CharField(widget=forms.HiddenInput, required=False)
+    expected_total_usd = forms.DecimalField(widget=forms.HiddenInput, required=False, max_digits=12, decimal_places=2)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for option in self.options:
+            self.fields[f"option-{option.slug}"] = forms.IntegerField(
+                label=option.name, required=False, min_value=0, max_value=option.max_quantity, initial=0,
+                help_text="Quantity for each lot.",
+            )  # fmt: skip
+
+    @cached_property
+    def options(self) -> list[Option]:
+        return list(Option.objects.filter(listed=True))
+
+    def basket(self) -> Basket:
+        """Raises: InvalidBasket."""
+        cleaned = self.cleaned_data
+        quantities = {option.slug: cleaned.get(f"option-{option.slug}") or 0 for option in self.options}
+        return Basket(
+            machine_id=cleaned["machine"].pk,
+            term_days=cleaned["term_days"],
+            lots=cleaned["lots"],
+            options=tuple(ChosenOption(slug, number) for slug, number in quantities.items() if number),
+            environment=cleaned["environment"],
+            environment_notes=cleaned["notes"],
+            community_acknowledged=cleaned["community_acknowledged"],
+        )
+
+    def show_total(self, total_usd: Decimal | None) -> None:
+        """Put the total that staff now see into the form, for the next sending."""
+        shown = "" if total_usd is None else str(total_usd)
+        self.data = MultiValueDict({**dict(cast(QueryDict, self.data).lists()), "expected_total_usd": [shown]})
+
+
+class MembershipFormSet(forms.BaseInlineFormSet):
+    """Memberships of one organization, of whom one stays an owner."""
+
+    def clean(self) -> None:
+        super().clean()
+        kept = [form.cleaned_data for form in self.forms if form.cleaned_data and not form.cleaned_data.get("DELETE")]
+        if not any(self.errors) and not any(row.get("role") == Role.OWNER for row in kept):
+            raise forms.ValidationError("An organization keeps at least one owner.")
