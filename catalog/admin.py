@@ -1,10 +1,11 @@
 """What staff keep of the catalog. The admin edits, it does not decide: rules are in the models, checks and stock."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ActionForm
+from django.db import models
 from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html
@@ -49,6 +50,7 @@ class GpuAdmin(SimpleHistoryAdmin):
 
 @admin.register(Provider)
 class ProviderAdmin(SimpleHistoryAdmin):
+    formfield_overrides: ClassVar = {models.URLField: {"assume_scheme": "https"}}
     list_display = ("name", "slug", "invented", "feed_format", "refreshed_at", "machine_count")
     list_filter = ("invented", "feed_format")
     search_fields = ("name", "slug")
