@@ -1,6 +1,7 @@
 """AI models and their published figures. They belong to nobody; a tenant's own models are elsewhere."""
 
 from django.core.exceptions import ValidationError
+from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import Q
 from simple_history.models import HistoricalRecords
@@ -17,6 +18,9 @@ MISSING_FIGURES = {
     "max_context": "maximum context",
     "cache_groups": "cache layout",
 }
+
+
+_AT_LEAST_ONE = [MinValueValidator(1, "Give 1 or more, or leave it empty when it is unknown.")]
 
 
 class AiModelQuerySet(models.QuerySet):
@@ -48,19 +52,23 @@ class AiModel(models.Model):
     family = models.CharField(max_length=60)
     kind = models.CharField(max_length=12, choices=Kind, default=Kind.LANGUAGE)
     accepts_images = models.BooleanField(default=False, help_text="Image tokens count towards the context.")
-    parameters = models.PositiveBigIntegerField(null=True, blank=True, help_text="All of them, every expert included.")
-    active_parameters = models.PositiveBigIntegerField(
-        null=True, blank=True, help_text="Mixtures only; never sized by."
+    parameters = models.PositiveBigIntegerField(
+        null=True, blank=True, validators=_AT_LEAST_ONE, help_text="All of them, every expert included."
     )
-    layers = models.PositiveIntegerField(null=True, blank=True)
-    hidden_size = models.PositiveIntegerField(null=True, blank=True)
-    intermediate_size = models.PositiveIntegerField("MLP width", null=True, blank=True)
-    expert_intermediate_size = models.PositiveIntegerField("expert width", null=True, blank=True)
-    attention_heads = models.PositiveIntegerField(null=True, blank=True)
-    kv_heads = models.PositiveIntegerField("KV heads", null=True, blank=True)
-    head_dim = models.PositiveIntegerField("head dimension", null=True, blank=True)
-    vocab_size = models.PositiveIntegerField("vocabulary", null=True, blank=True)
-    max_context = models.PositiveIntegerField("maximum context", null=True, blank=True)
+    active_parameters = models.PositiveBigIntegerField(
+        null=True, blank=True, validators=_AT_LEAST_ONE, help_text="Mixtures only; never sized by."
+    )
+    layers = models.PositiveIntegerField(null=True, blank=True, validators=_AT_LEAST_ONE)
+    hidden_size = models.PositiveIntegerField(null=True, blank=True, validators=_AT_LEAST_ONE)
+    intermediate_size = models.PositiveIntegerField("MLP width", null=True, blank=True, validators=_AT_LEAST_ONE)
+    expert_intermediate_size = models.PositiveIntegerField(
+        "expert width", null=True, blank=True, validators=_AT_LEAST_ONE
+    )
+    attention_heads = models.PositiveIntegerField(null=True, blank=True, validators=_AT_LEAST_ONE)
+    kv_heads = models.PositiveIntegerField("KV heads", null=True, blank=True, validators=_AT_LEAST_ONE)
+    head_dim = models.PositiveIntegerField("head dimension", null=True, blank=True, validators=_AT_LEAST_ONE)
+    vocab_size = models.PositiveIntegerField("vocabulary", null=True, blank=True, validators=_AT_LEAST_ONE)
+    max_context = models.PositiveIntegerField("maximum context", null=True, blank=True, validators=_AT_LEAST_ONE)
     cache_groups = models.JSONField(
         default=list,
         blank=True,
@@ -84,10 +92,14 @@ class AiModel(models.Model):
         ordering = ["family", "parameters", "name"]
         constraints = [
             models.CheckConstraint(
-                condition=Q(parameters__isnull=True) | Q(parameters__gte=1), name="ai_model_parameters_positive"
+                condition=Q(parameters__isnull=True) | Q(parameters__gte=1),
+                name="ai_model_parameters_positive",
+                violation_error_message="Parameters must be 1 or more; leave them empty when they are unknown.",
             ),
             models.CheckConstraint(
-                condition=Q(max_context__isnull=True) | Q(max_context__gte=1), name="ai_model_max_context_positive"
+                condition=Q(max_context__isnull=True) | Q(max_context__gte=1),
+                name="ai_model_max_context_positive",
+                violation_error_message="The maximum context must be 1 or more; leave it empty when it is unknown.",
             ),
         ]
 
@@ -106,6 +118,8 @@ class AiModel(models.Model):
             raise ValidationError({"sources": 'Give a list of addresses, such as ["https://…"].'})
 
     def _groups(self) -> tuple[CacheGroup, ...]:
+        if problems := cache_group_problems(self.cache_groups):
+            raise UnsizableModel(problems[0], field="cache_groups")
         return tuple(CacheGroup(**group) for group in self.cache_groups)
 
     def shape(self) -> LanguageModel:

@@ -115,10 +115,6 @@ def launch_result(request: HttpRequest, *, frame: Frame | None = None) -> HttpRe
     )
 
 
-def help_memory(request: HttpRequest) -> HttpResponse:
-    return render(request, "sizing/help_memory.html")
-
-
 def _wizard_page(request: HttpRequest, frame: Frame, *, judged: bool) -> HttpResponse:
     context = {
         **frame.context,

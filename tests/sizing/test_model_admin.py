@@ -1,0 +1,102 @@
+"""Staff keep the models: they see what a figure leads to, and bad figures are refused at their field."""
+
+import json
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from sizing import seeding
+from sizing.models import AiModel
+
+LIST = "/admin/sizing/aimodel/"
+GROUP = {"layers": 32, "elements_per_token": 2048, "kv_heads": 8, "window": None}
+
+
+@pytest.fixture
+def staff(db: None) -> Client:
+    seeding.load()
+    client = Client()
+    client.force_login(User.objects.create_superuser("staff@example.com", "staff@example.com", "a-password"))
+    return client
+
+
+def form_of(model: AiModel, **changes: Any) -> dict[str, Any]:
+    values = {field.name: getattr(model, field.name) for field in AiModel._meta.fields if field.name not in ("id",)}
+    values |= {"cache_groups": json.dumps(model.cache_groups), "sources": json.dumps(model.sources)}
+    values |= changes
+    return {name: "" if value is None else value for name, value in values.items() if value is not False}
+
+
+def save(staff: Client, **changes: Any) -> Any:
+    model = AiModel.objects.get(slug="llama-3.1-8b")
+    return staff.post(f"{LIST}{model.pk}/change/", form_of(model, **changes))
+
+
+def test_the_list_searches_filters_and_shows_the_problem(staff: Client) -> None:
+    assert "19.55 GiB" in staff.get(LIST, {"q": "llama-3.1-8b"}).content.decode()
+    missing = staff.get(LIST, {"sizable": "no"}).content.decode()
+    assert "Its number of parameters is not published" in missing
+    assert "Llama 3.1 8B" not in missing
+    assert "StarCoder2 15B" not in staff.get(LIST, {"sizable": "yes"}).content.decode()
+    assert staff.get(LIST, {"family": "Qwen3"}).status_code == 200
+    assert "License not established" in staff.get(LIST, {"q": "olmo-2-13b"}).content.decode()
+
+
+def test_a_model_shows_its_worked_example(staff: Client) -> None:
+    model = AiModel.objects.get(slug="llama-3.1-8b")
+    html = staff.get(f"{LIST}{model.pk}/change/").content.decode()
+    for figure in ("14.96 GiB", "0.50 GiB", "20 % of 15.46 GiB", "3.09 GiB", "1.00 GiB", "19.55 GiB"):
+        assert figure in html
+
+
+def test_a_model_that_cannot_be_sized_names_the_missing_figure(staff: Client) -> None:
+    model = AiModel.objects.get(slug="starcoder2-15b")
+    html = staff.get(f"{LIST}{model.pk}/change/").content.decode()
+    assert "Its number of parameters is not published: it cannot be sized" in html
+    assert staff.get(f"{LIST}add/").status_code == 200
+
+
+def test_an_unchanged_form_saves(staff: Client) -> None:
+    assert save(staff).status_code == 302
+    assert AiModel.objects.get(slug="llama-3.1-8b").cache_groups == [GROUP]
+
+
+def test_a_change_is_in_the_history(staff: Client) -> None:
+    save(staff, max_context=65536)
+    model = AiModel.objects.get(slug="llama-3.1-8b")
+    assert (model.max_context, model.history.count()) == (65536, 2)
+    assert staff.get(f"{LIST}{model.pk}/history/").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"cache_groups": "no json"}, "This is not JSON"),
+        ({"cache_groups": "{}"}, "Give a list of groups"),
+        ({"cache_groups": "[1]"}, "Group 1 must be an object"),
+        ({"cache_groups": '[{"layers": 32}]'}, "Group 1: elements_per_token must be given"),
+        ({"cache_groups": json.dumps([{**GROUP, "layers": 0}])}, "Group 1: layers must be a whole number of 1 or more"),
+        (
+            {"cache_groups": json.dumps([{**GROUP, "layers": -1}])},
+            "Group 1: layers must be a whole number of 1 or more",
+        ),
+        ({"cache_groups": json.dumps([{**GROUP, "layers": "abc"}])}, "Group 1: layers must be a whole number"),
+        ({"cache_groups": json.dumps([{**GROUP, "layers": 33}])}, "The groups have 33 layers together"),
+        ({"cache_groups": json.dumps([{**GROUP, "elements_per_token": 2049}])}, "a multiple of 2 x kv_heads"),
+        ({"cache_groups": json.dumps([{**GROUP, "heads": 8}])}, "Group 1: heads is not known"),
+        ({"cache_groups": '[{"layers": NaN, "elements_per_token": 1}]'}, "Group 1: layers must be a whole number"),
+        ({"parameters": "0"}, "Give 1 or more"),
+        ({"parameters": "abc"}, "whole number"),
+        ({"source_url": ""}, "required"),
+        ({"sources": '"one"'}, "Give a list of addresses"),
+        ({"slug": "No Slug"}, "lower-case letters"),
+    ],
+)
+def test_a_bad_figure_is_refused_at_its_field(staff: Client, changes: dict[str, str], said: str) -> None:
+    response = save(staff, **changes)
+    assert response.status_code == 200
+    errors = json.dumps(dict(response.context["adminform"].form.errors), ensure_ascii=False)
+    assert said in errors
+    assert next(iter(changes)) in errors
