@@ -91,7 +91,7 @@ class ReasonForm(ActionForm):
 class MachineAdmin(SimpleHistoryAdmin):
     form = MachineForm
     list_display = (
-        "name", "provider", "tier", "gpu_and_count", "memory_counted", "memory_source", "country", "lots_free",
+        "name", "provider", "tier", "gpu_and_count", "memory_short", "memory_source", "country", "lots_free",
         "listed", "online", "last_seen", "week", "month", "problems",
     )  # fmt: skip
     list_filter = (
@@ -121,6 +121,10 @@ class MachineAdmin(SimpleHistoryAdmin):
         return f"{machine.gpu.name} × {machine.gpu_count}"
 
     @admin.display(description="memory counted", ordering="gpu_memory_bytes")
+    def memory_short(self, machine: Machine) -> str:
+        return wording.UNKNOWN_MEMORY if machine.gpu_memory_bytes is None else gib(machine.gpu_memory_bytes)
+
+    @admin.display(description="memory counted")
     def memory_counted(self, machine: Machine) -> str:
         if machine.gpu_memory_bytes is None:
             return wording.UNKNOWN_MEMORY

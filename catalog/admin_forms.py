@@ -1,7 +1,7 @@
 """Forms of the catalog's admin: figures with their unit, prices with defaults, each rule an error at its field."""
 
 from decimal import Decimal
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -53,21 +53,21 @@ class MachineForm(forms.ModelForm):
 
     country = forms.TypedChoiceField(required=False, empty_value=None)
     memory_figure = forms.DecimalField(
-        label="memory per GPU",
+        label="Memory per GPU",
         required=False,
         max_digits=22,
         decimal_places=9,
         help_text="As stated, in the unit beside it. Empty when it is unknown: never recommended then.",
     )
     price_7_days_usd = forms.DecimalField(
-        label="price for 7 days (USD)",
+        label="Price for 7 days (USD)",
         required=False,
         max_digits=12,
         decimal_places=2,
         help_text="Per lot. Empty: the hourly price × 24 × 7, rounded to the cent.",
     )
     price_30_days_usd = forms.DecimalField(
-        label="price for 30 days (USD)",
+        label="Price for 30 days (USD)",
         required=False,
         max_digits=12,
         decimal_places=2,
@@ -76,6 +76,13 @@ class MachineForm(forms.ModelForm):
 
     class Meta:
         model = Machine
+        labels: ClassVar = {
+            "gpu": "GPU",
+            "gpu_count": "GPUs per lot",
+            "memory_unit": "Unit",
+            "hourly_usd": "Price per hour (USD)",
+            "price_3_days_usd": "Price for 3 days (USD)",
+        }
         fields = (
             "name", "provider", "gpu", "gpu_count", "tier", "country", "memory_unit", "memory_source", "listed",
             "online", "lots", "max_term_days", "interruptible", "hourly_usd",

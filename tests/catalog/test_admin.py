@@ -358,3 +358,20 @@ def test_an_option_without_a_price_is_an_error(staff: Client, price: str) -> Non
     new = {"slug": "storage", "name": "Storage", "price_per_lot_day_usd": price, "max_quantity": "1"}
     assert send(staff, "/admin/catalog/option/add/", new)
     assert not Option.objects.exists()
+
+
+def test_an_earlier_version_can_be_brought_back_without_touching_the_stock(staff: Client) -> None:
+    machine = make_machine(country="DE", lots=3, free_lots=3)
+    url = f"{MACHINES}{machine.pk}/change/"
+    assert send(staff, url, {**form_of(staff, url), "country": "FR"}) == {}
+    Machine.objects.update(free_lots=1)
+    history = staff.get(f"{MACHINES}{machine.pk}/history/").content.decode()
+    assert "not given" in history
+    assert "style=" not in history.split('id="change-history"')[1].split("</table>")[0]
+    first = machine.history.last()
+    version = f"{MACHINES}{machine.pk}/history/{first.history_id}/"
+    assert staff.get(version).status_code == 200
+    form = form_of(staff, url)
+    assert staff.post(version, {**form, "country": "DE"}).status_code == 302
+    machine.refresh_from_db()
+    assert (machine.country, machine.lots, machine.free_lots) == ("DE", 3, 1)
