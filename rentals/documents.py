@@ -33,6 +33,7 @@ def machine_facts(machine: Machine) -> dict[str, Any]:
         "id": machine.pk,
         "name": machine.name,
         "provider": machine.provider.name,
+        "provider_invented": machine.provider.invented,
         "tier": machine.tier,
         "country": machine.country,
         "gpu": machine.gpu.slug,

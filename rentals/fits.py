@@ -104,7 +104,8 @@ def _why(run: RunModel, machine: Machine, found: Fit) -> dict[str, Any]:
         "need_bytes_per_gpu": candidate.need_bytes_per_gpu,
         "headroom_bytes": candidate.headroom_bytes,
         "why_it_fits": explain.why_it_fits(candidate),
-        "limits": [limit._asdict() for limit in explain.limits(candidate)],
+        # How many lots were free is no fact about the order that takes one.
+        "limits": [limit._asdict() for limit in explain.limits(candidate) if limit.code != "reservation_limit"],
         "confidence": {"level": candidate.confidence.level, "reasons": reasons, "raise": raises},
     }
 

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 from urllib.parse import urlencode
 
+from catalog import countries
 from rentals.models import Allocation, Order
 from rentals.models.orders import Status
 
@@ -46,6 +47,7 @@ class Receipt:
     lines: tuple[Line, ...]
     lots: tuple[Lot, ...]
     machine: dict[str, Any]
+    country: str
     again_query: str
 
     @property
@@ -65,6 +67,7 @@ def receipt(order: Order, *, now: datetime) -> Receipt:
             for allocation in allocations
         ),
         machine=order.machine_facts,
+        country=_country(order.machine_facts["country"]),
         again_query=_again(order),
     )
 
@@ -91,6 +94,10 @@ def _steps(order: Order, allocations: list[Allocation], now: datetime) -> list[S
         *steps,
         Step("Ended", "current" if over else "", order.ends_at, "Exactly, whether stopped in between or not."),
     ]
+
+
+def _country(code: str | None) -> str:
+    return countries.names().get(code, code) if code else "country unknown"
 
 
 def _line(line: dict[str, Any]) -> Line:

@@ -150,7 +150,11 @@ def price(review: Review) -> Review:
 def _fallback(form: ReviewForm) -> Basket | None:
     """The machine with everything else at its default, so that a wrong field does not hide the rest of the page."""
     try:
-        return Basket(form.cleaned_data["machine"], form.cleaned_data.get("term_days", 7))
+        return Basket(
+            form.cleaned_data["machine"],
+            form.cleaned_data.get("term_days", 7),
+            environment=form.cleaned_data.get("environment", form.defaults["environment"]),
+        )
     except (KeyError, InvalidBasket):
         return None
 

@@ -1,11 +1,13 @@
 """From Launch to an order: the review page, its confirmation, and every way a confirmation can be refused."""
 
+from functools import wraps
 from typing import cast
 from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
+from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -17,9 +19,21 @@ from rentals.models import Organization
 from rentals.ordering import place_order
 from rentals.review import Review, new_key, price, read_input
 from rentals.review_forms import CARRIED_NAMES, OWN_NAMES, expected_total, review_query, unknown_names
-from rentals.scoping import TenantRequest, organization_page
+from rentals.scoping import TenantRequest, View, organization_page
 
 _STATUS = {errors.NotPermitted: 403, errors.InProgress: 409, errors.Busy: 503}
+
+
+def keeps_choices_when_signed_out(view: View) -> View:
+    """A session that ended before the confirmation costs a sign-in, not the choices."""
+
+    @wraps(view)
+    def kept(request: HttpRequest, organization: str) -> HttpResponse:
+        if request.method == "POST" and not request.user.is_authenticated:
+            return redirect_to_login(f"{request.path}?{review_query(request.POST)}")
+        return view(request, organization=organization)
+
+    return kept
 
 
 @login_required
@@ -35,6 +49,7 @@ def order_review_entry(request: HttpRequest) -> HttpResponse:
     return render(request, "rentals/choose_organization.html", {"mine": mine, "query": query})
 
 
+@keeps_choices_when_signed_out
 @organization_page
 def order_review(request: TenantRequest) -> HttpResponse:
     if unknown := unknown_names(request.GET):

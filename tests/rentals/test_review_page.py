@@ -76,6 +76,16 @@ def test_signing_in_on_the_way_keeps_the_choice(client, acme, shop):
     assert signed_in.url == f"/orders/review/?machine={shop.pk}&lots=2"
 
 
+def test_a_session_that_ended_before_the_confirmation_keeps_the_choices(client, shop):
+    form = fields(page(client, shop, lots=2))
+    client.logout()
+    response = confirm(client, form)
+    assert parse_qs(urlsplit(response.url).query)["next"][0].startswith(
+        f"{REVIEW}?machine={shop.pk}&term_days=7&lots=2"
+    )
+    assert not Order.objects.exists()
+
+
 def test_everything_is_on_the_page_before_the_button(client, shop):
     make_option("storage-500")
     html = page(client, shop, lots=2, option="storage-500", environment="vllm")
