@@ -9,6 +9,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from sizing import seeding
+from sizing.models import AiModel
 
 
 @pytest.fixture(autouse=True)
@@ -73,6 +74,12 @@ def test_a_bad_option_is_named_with_its_fault(options: list[str], said: str) -> 
     with pytest.raises(CommandError) as refused:
         size(*options)
     assert said in str(refused.value)
+
+
+def test_without_models_it_says_how_to_load_them() -> None:
+    AiModel.objects.all().delete()
+    with pytest.raises(CommandError, match="load_models"):
+        size("--model", "llama-3.1-8b")
 
 
 def test_a_short_model_is_sized_at_its_own_maximum_when_no_context_is_given() -> None:

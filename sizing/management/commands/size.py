@@ -41,6 +41,8 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="Print the API's memory block.")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        if not AiModel.objects.exists():
+            raise CommandError("There are no models yet. Load them first: manage.py load_models")
         given = {name: str(options[name]) for name in OPTIONS if name in options}
         try:
             ai_model, workload = workload_from({"task": "run", **given})
