@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass, replace
 
-from sizing.engine.estimate import MemoryEstimate, estimate
-from sizing.engine.parallelism import legal_splits
-from sizing.engine.workloads import RunModel
+from sizing.engine.estimate import MemoryEstimate, estimate, splits
+from sizing.engine.workloads import RunModel, Workload
 
 
 @dataclass(frozen=True)
@@ -43,10 +42,10 @@ class Rejection:
         return self.estimate.per_gpu_bytes - self.device.memory_bytes
 
 
-def fit(workload: RunModel, device: Device) -> Fit | Rejection:
+def fit(workload: Workload, device: Device) -> Fit | Rejection:
     """One GPU whenever one suffices, else the smallest legal split that fits. Memories are never added up."""
     best = None
-    for gpus in legal_splits(workload.model, device.gpu_count):
+    for gpus in splits(workload, device.gpu_count):
         best = estimate(workload, gpus)
         if best.per_gpu_bytes <= device.memory_bytes:
             return Fit(device, best)
@@ -55,25 +54,27 @@ def fit(workload: RunModel, device: Device) -> Fit | Rejection:
     return Rejection(device, best, "illegal_split" if would_hold else "too_small")
 
 
-def largest_context(workload: RunModel, device: Device) -> int | None:
-    """The longest context, up to the model's maximum, with which the workload fits; None when not even 1 token does."""
-    low, high = 0, workload.model.max_context
+def largest(workload: Workload, field: str, up_to: int, device: Device) -> int | None:
+    """The largest value of a count such as `context`, up to `up_to`, that fits; None when not even 1 does.
+
+    The need never falls as such a count grows, so halving the range finds it.
+    """
+    low, high = 0, up_to
     while low < high:
         middle = (low + high + 1) // 2
-        if isinstance(fit(replace(workload, context=middle), device), Fit):
+        changed = replace(workload, **{field: middle})  # type: ignore[arg-type]  # the caller names a count it has
+        if isinstance(fit(changed, device), Fit):
             low = middle
         else:
             high = middle - 1
     return low or None
+
+
+def largest_context(workload: RunModel, device: Device) -> int | None:
+    """The longest context, up to the model's maximum, with which the workload fits; None when not even 1 token does."""
+    return largest(workload, "context", workload.model.max_context, device)
 
 
 def most_requests(workload: RunModel, device: Device) -> int | None:
     """The most requests at once, up to those asked, with which the workload fits; None when not even one does."""
-    low, high = 0, workload.requests
-    while low < high:
-        middle = (low + high + 1) // 2
-        if isinstance(fit(replace(workload, requests=middle), device), Fit):
-            low = middle
-        else:
-            high = middle - 1
-    return low or None
+    return largest(workload, "requests", workload.requests, device)

@@ -59,7 +59,8 @@ class LanguageModel:
 
     Shape: `parameters` counts every stored weight once, all experts of a mixture included. `split_width` is the width
     that tensor parallelism divides in the MLP: the expert's for a mixture, None where it is not published.
-    Units: `state_bytes_per_sequence` is the constant state of linear or state-space layers, per request.
+    Units: `state_bytes_per_sequence` is the constant state of linear or state-space layers, per request. `training` is
+    what fine-tuning needs besides; None where it is not published.
     Raises: UnsizableModel naming the field that is missing or below 1.
     """
 
@@ -70,6 +71,7 @@ class LanguageModel:
     max_context: int
     split_width: int | None = None
     state_bytes_per_sequence: int = 0
+    training: "TrainingShape | None" = None
 
     def __post_init__(self) -> None:
         _require("parameters", self.parameters)
@@ -81,6 +83,92 @@ class LanguageModel:
             raise UnsizableModel("the cache layout is not known", field="cache_groups")
         if self.state_bytes_per_sequence < 0:
             raise UnsizableModel("state_bytes_per_sequence must be 0 or more", field="state_bytes_per_sequence")
+
+
+@dataclass(frozen=True)
+class Projection:
+    """A linear module that an adapter can be put on, alike in each of `layers` layers.
+
+    Shape: `module` is its name in the checkpoint. `serves` are the target words it answers to: q, k, v, o, and gate,
+    up, down in the MLP. A fused module answers to several, and has one adapter for all of them.
+    """
+
+    module: str
+    serves: tuple[str, ...]
+    in_features: int
+    out_features: int
+    layers: int
+
+    def __post_init__(self) -> None:
+        _require("in_features", self.in_features)
+        _require("out_features", self.out_features)
+        _require("layers", self.layers)
+
+
+@dataclass(frozen=True)
+class TrainingShape:
+    """The figures that decide a language model's activations and adapters."""
+
+    layers: int
+    hidden_size: int
+    vocab_size: int
+    projections: tuple[Projection, ...]
+
+    def __post_init__(self) -> None:
+        _require("layers", self.layers)
+        _require("hidden_size", self.hidden_size)
+        _require("vocab_size", self.vocab_size)
+        if not self.projections:
+            raise UnsizableModel("the projections are not known", field="projections")
+
+    @property
+    def target_words(self) -> tuple[str, ...]:
+        """The target words that some module answers to."""
+        return tuple(dict.fromkeys(word for projection in self.projections for word in projection.serves))
+
+
+@dataclass(frozen=True)
+class Network:
+    """One network of an image pipeline: `role` is denoiser, text_encoder or vae."""
+
+    role: str
+    name: str
+    parameters: int
+
+    def __post_init__(self) -> None:
+        _require("parameters", self.parameters)
+
+
+@dataclass(frozen=True)
+class ImagePipeline:
+    """The networks that an image pipeline loads, all of which are resident."""
+
+    name: str
+    networks: tuple[Network, ...]
+
+    def __post_init__(self) -> None:
+        if not self.networks:
+            raise UnsizableModel("the networks are not known", field="networks")
+
+
+@dataclass(frozen=True)
+class SpeechModel:
+    """The published figures of an encoder-decoder speech model (Whisper).
+
+    Shape: the decoder keeps a key and a value of `hidden_size` numbers in each of `decoder_layers` layers, for up to
+    `max_target_positions` tokens and for the `max_source_positions` encoder positions of one 30-second window.
+    """
+
+    name: str
+    parameters: int
+    decoder_layers: int
+    hidden_size: int
+    max_source_positions: int
+    max_target_positions: int
+
+    def __post_init__(self) -> None:
+        for field in ("parameters", "decoder_layers", "hidden_size", "max_source_positions", "max_target_positions"):
+            _require(field, getattr(self, field))
 
 
 def _require(field: str, value: int | None) -> None:

@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass
 
-from sizing.engine.errors import InvalidWorkload
-from sizing.engine.shapes import LanguageModel
+from sizing.engine.errors import InvalidWorkload, UnsizableModel
+from sizing.engine.shapes import ImagePipeline, LanguageModel, SpeechModel, TrainingShape
 
 PRECISIONS_BITS = (16, 8, 4)
 MAX_REQUESTS = 100_000
+MAX_RANK = 4096
+ATTENTION_TARGETS = ("q", "k", "v", "o")
 
 
 @dataclass(frozen=True)
@@ -26,18 +28,123 @@ class RunModel:
     reserve_reason: str = ""
 
     def __post_init__(self) -> None:
-        if self.precision_bits not in PRECISIONS_BITS:
-            raise InvalidWorkload("precision must be 16, 8 or 4 bits", field="precision_bits")
+        _check_precision(self.precision_bits)
         _at_least_one("context", self.context)
         if self.context > self.model.max_context:
             raise InvalidWorkload(f"context is above the maximum of {self.model.max_context}", field="context")
         _at_least_one("requests", self.requests)
-        if self.requests > MAX_REQUESTS:
-            raise InvalidWorkload(f"requests is above {MAX_REQUESTS}", field="requests")
-        if self.reserve_bytes < 0:
-            raise InvalidWorkload("the reserve must be 0 or more", field="reserve_gib")
-        if self.reserve_bytes and not self.reserve_reason.strip():
-            raise InvalidWorkload("a reserve needs its reason", field="reserve_reason")
+        _at_most("requests", self.requests, MAX_REQUESTS)
+        _check_reserve(self.reserve_bytes, self.reserve_reason)
+
+
+@dataclass(frozen=True)
+class FineTune:
+    """LoRA fine-tuning on one GPU: the base frozen at `precision_bits` (4 is QLoRA), adapters of `rank` trained.
+
+    Units: `sequence_length` in tokens, `batch_size` in sequences. `target_modules` are target words (q, k, v, o, and
+    gate, up, down where the model has them); a word that no module answers to is refused.
+    Raises: InvalidWorkload naming the field; UnsizableModel when a figure that training needs is not published.
+    """
+
+    model: LanguageModel
+    precision_bits: int = 16
+    sequence_length: int = 2048
+    batch_size: int = 1
+    rank: int = 16
+    target_modules: tuple[str, ...] = ATTENTION_TARGETS
+    reserve_bytes: int = 0
+    reserve_reason: str = ""
+
+    def __post_init__(self) -> None:
+        _check_precision(self.precision_bits)
+        _at_least_one("sequence_length", self.sequence_length)
+        if self.sequence_length > self.model.max_context:
+            raise InvalidWorkload(
+                f"sequence length is above the maximum of {self.model.max_context}", field="sequence_length"
+            )
+        _at_least_one("batch_size", self.batch_size)
+        _at_most("batch_size", self.batch_size, MAX_REQUESTS)
+        _at_least_one("rank", self.rank)
+        _at_most("rank", self.rank, MAX_RANK)
+        if not self.target_modules or len(set(self.target_modules)) != len(self.target_modules):
+            raise InvalidWorkload("give each target module once, and at least one", field="target_modules")
+        for word in self.target_modules:
+            if word not in self.training.target_words:
+                raise InvalidWorkload(f"{self.model.name} has no module for {word}", field="target_modules")
+        _check_reserve(self.reserve_bytes, self.reserve_reason)
+
+    @property
+    def training(self) -> TrainingShape:
+        """What training needs to know of the model.
+
+        Raises: UnsizableModel.
+        """
+        if self.model.training is None:
+            raise UnsizableModel("what training needs is not published", field="projections")
+        return self.model.training
+
+
+@dataclass(frozen=True)
+class GenerateImages:
+    """One image at a time at the pipeline's native resolution, every network resident at 16 bits."""
+
+    model: ImagePipeline
+    reserve_bytes: int = 0
+    reserve_reason: str = ""
+
+    def __post_init__(self) -> None:
+        _check_reserve(self.reserve_bytes, self.reserve_reason)
+
+
+@dataclass(frozen=True)
+class Transcribe:
+    """Speech recognition of `streams` audio streams at once; the length of a clip does not matter."""
+
+    model: SpeechModel
+    precision_bits: int = 16
+    streams: int = 1
+    reserve_bytes: int = 0
+    reserve_reason: str = ""
+
+    def __post_init__(self) -> None:
+        _check_precision(self.precision_bits)
+        _at_least_one("streams", self.streams)
+        _at_most("streams", self.streams, MAX_REQUESTS)
+        _check_reserve(self.reserve_bytes, self.reserve_reason)
+
+
+@dataclass(frozen=True)
+class Notebook:
+    """A notebook: the GPU memory that the person states, compared as it is.
+
+    Units: `need_bytes`; `stated` is the figure and unit as the person wrote them, such as "24 GB".
+    """
+
+    need_bytes: int
+    stated: str
+
+    def __post_init__(self) -> None:
+        _at_least_one("need_bytes", self.need_bytes)
+
+
+Workload = RunModel | FineTune | GenerateImages | Transcribe | Notebook
+
+
+def _check_precision(precision_bits: int) -> None:
+    if precision_bits not in PRECISIONS_BITS:
+        raise InvalidWorkload("precision must be 16, 8 or 4 bits", field="precision_bits")
+
+
+def _check_reserve(reserve_bytes: int, reason: str) -> None:
+    if reserve_bytes < 0:
+        raise InvalidWorkload("the reserve must be 0 or more", field="reserve_gib")
+    if reserve_bytes and not reason.strip():
+        raise InvalidWorkload("a reserve needs its reason", field="reserve_reason")
+
+
+def _at_most(field: str, value: int, most: int) -> None:
+    if value > most:
+        raise InvalidWorkload(f"{field} is above {most}", field=field)
 
 
 def _at_least_one(field: str, value: int) -> None:
