@@ -4,11 +4,18 @@ from decimal import Decimal
 from itertools import count
 from typing import Any
 
+from allauth.account.models import EmailAddress
 from django.contrib.auth.models import User
+from django.utils import timezone
 
 from catalog.models import Gpu, Machine, MemorySource, Option, Provider, Tier
 from catalog.pricing import package_price
 from catalog.units import GIB
+from rentals.baskets import Basket
+from rentals.models import Membership, Organization
+from rentals.ordering import place_order
+from rentals.quotes import quote
+from sizing.models import AiModel
 
 _number = count(1)
 
@@ -17,18 +24,14 @@ PASSWORD = "a-password-of-the-tests"
 
 def make_user(email: str | None = None, **fields: Any) -> User:
     """A user who signs in with `email` and PASSWORD, the address verified."""
-    from allauth.account.models import EmailAddress
-
     email = email or f"person{next(_number)}@example.com"
     user = User.objects.create_user(username=email, email=email, password=PASSWORD, **fields)
     EmailAddress.objects.create(user=user, email=email, verified=True, primary=True)
     return user
 
 
-def make_organization(slug: str | None = None, *, owner: User | None = None, **fields: Any) -> Any:
+def make_organization(slug: str | None = None, *, owner: User | None = None, **fields: Any) -> Organization:
     """An organization with an owner, who is also its attribute `owner`."""
-    from rentals.models import Organization
-
     slug = slug or f"organization-{next(_number)}"
     organization = Organization.objects.create(slug=slug, **{"name": slug.capitalize(), **fields})
     organization.owner = owner or make_user(f"owner@{slug}.example")
@@ -36,10 +39,8 @@ def make_organization(slug: str | None = None, *, owner: User | None = None, **f
     return organization
 
 
-def make_member(organization: Any, role: str = "member", *, user: User | None = None) -> User:
+def make_member(organization: Organization, role: str = "member", *, user: User | None = None) -> User:
     """A user with a role in the organization."""
-    from rentals.models import Membership
-
     user = user or make_user()
     Membership.objects.create(organization=organization, user=user, role=role)
     return user
@@ -76,19 +77,12 @@ def make_machine(**fields: Any) -> Machine:
 
 def make_basket(machine: Machine, **fields: Any) -> Any:
     """Seven days of one lot of the machine, what Community asks for acknowledged."""
-    from rentals.baskets import Basket
-
     fields.setdefault("community_acknowledged", machine.tier == Tier.COMMUNITY)
     return Basket(machine_id=machine.pk, **{"term_days": 7, **fields})
 
 
 def place(organization: Any, basket: Any, **fields: Any) -> Any:
     """Place the basket through the one function, at its present price unless `expected_total_usd` says otherwise."""
-    from django.utils import timezone
-
-    from rentals.ordering import place_order
-    from rentals.quotes import quote
-
     now = fields.setdefault("now", timezone.now())
     if "expected_total_usd" not in fields:
         fields["expected_total_usd"] = quote(basket, now=now).total_usd
@@ -114,8 +108,6 @@ def make_option(slug: str = "storage-500", **fields: Any) -> Option:
 
 def make_ai_model(slug: str = "llama-3.1-8b", **fields: Any) -> Any:
     """Llama 3.1 8B as published; name what is different."""
-    from sizing.models import AiModel
-
     published = {
         "name": "Llama 3.1 8B" if slug == "llama-3.1-8b" else slug,
         "family": "Llama 3.1",

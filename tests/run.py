@@ -32,13 +32,7 @@ CORE = (
     Part("SQLite", ("-m", "not postgres and not browser and not system", "-n", "2"), servers=False),
     Part("PostgreSQL and Redis", ("-m", "not browser and not system", "-n", "2")),
 )
-BROWSER = Part(
-    "Chromium",
-    (
-        "-m",
-        "browser and not system",
-    ),
-)
+BROWSER = Part("Chromium", ("-m", "browser and not system"))
 # Until a test carries the mark there is nothing to run, and that is no failure.
 SYSTEM = (Part("system", ("-m", "system", "--timeout", "900"), may_be_empty=True),)
 
