@@ -14,6 +14,7 @@ from sizing.engine.estimate import MemoryEstimate
 PATTERNS = {"kv_cache": "seg-dots", "margin": "seg-diagonal", "runtime": "seg-rows", "reserve": "seg-cross"}
 MARKS = 3
 APART_PERCENT = 8
+INSIDE_FROM_PERCENT = 55
 # Pixels below the bar's own 48, where the marks' labels stand one under the other.
 TICKS_FROM = 50
 ROW_HEIGHT = 20
@@ -29,7 +30,7 @@ class Size:
 
 @dataclass(frozen=True)
 class Segment:
-    """One line of the estimate, in percent of the bar."""
+    """One line of the estimate, in percent of the bar. `inside`: it is wide enough to carry its own label."""
 
     code: str
     label: str
@@ -37,6 +38,7 @@ class Segment:
     x: str
     width: str
     pattern: str
+    inside: bool
 
 
 @dataclass(frozen=True)
@@ -128,6 +130,7 @@ def _segment(code: str, label: str, start: int, length: int, scale: int) -> Segm
         x=_percent(start, scale),
         width=_percent(length, scale),
         pattern=PATTERNS.get(code, ""),
+        inside=length * 100 >= scale * INSIDE_FROM_PERCENT,
     )
 
 

@@ -13,7 +13,7 @@ from catalog.pricing import hourly_equivalent
 from catalog.units import GIB, to_gib
 from sizing import explain
 from sizing.answers import Answer, Candidate, Change, PrecisionAlternative, Question
-from sizing.bars import MemoryBar, Size, memory_bar
+from sizing.bars import PATTERNS, MemoryBar, Size, memory_bar
 from sizing.engine.estimate import MemoryEstimate
 from sizing.explain.words import counted, gib, percent, usd
 from sizing.permalinks import canonical_query, changed
@@ -30,6 +30,7 @@ class Line:
     formula: str
     gib: str
     what: str
+    pattern: str
 
 
 @dataclass(frozen=True)
@@ -172,6 +173,7 @@ class Result:
                 explain.formula(term),
                 f"{to_gib(need.line_bytes(term)):,}",
                 explain.WHAT_IS_THIS[term.code],
+                PATTERNS.get(term.code, ""),
             )
             for term in need.terms
         ]
