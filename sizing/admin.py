@@ -1,9 +1,10 @@
 """Staff keep the models' published figures. What a figure leads to is shown beside it before anybody relies on it."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin
+from django.db import models
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
@@ -52,6 +53,7 @@ class AiModelForm(forms.ModelForm):
 @admin.register(AiModel)
 class AiModelAdmin(SimpleHistoryAdmin):
     form = AiModelForm
+    formfield_overrides: ClassVar = {models.URLField: {"assume_scheme": "https"}}
     list_display = (
         "name", "slug", "family", "parameters_shown", "max_context", "license_shown", "example_total", "problem",
     )  # fmt: skip

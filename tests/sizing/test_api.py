@@ -6,19 +6,20 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from pytest_django.fixtures import SettingsWrapper
 from rest_framework.throttling import AnonRateThrottle
 
 from catalog.units import GB, GIB
-from sizing import seeding
 from sizing.json_input import PREFERENCE_KINDS, WORKLOAD_KINDS
 from tests.factories import make_machine
+from tests.sizing.seeded import seed
 
 WORKLOAD = {"task": "run", "model": "llama-3.1-8b", "precision_bits": 16, "context": 4096, "requests": 1}
 
 
 @pytest.fixture(autouse=True)
 def models(db: None) -> None:
-    seeding.load()
+    seed("llama-3.1-8b", "starcoder2-15b")
 
 
 def post(address: str, body: Any, **headers: Any) -> Any:
@@ -289,6 +290,19 @@ def test_the_limit_counts_addresses_and_not_what_a_header_claims(monkeypatch: py
     assert [answer.status_code for answer in answers] == [200, 200, 200, 429, 429]
     assert_problem(answers[-1], 429)
     assert 0 < int(answers[-1].headers["Retry-After"]) <= 60
+
+
+def test_behind_a_proxy_the_address_that_the_proxy_saw_counts(
+    monkeypatch: pytest.MonkeyPatch, settings: SettingsWrapper
+) -> None:
+    settings.REST_FRAMEWORK = {**settings.REST_FRAMEWORK, "NUM_PROXIES": 1}
+    monkeypatch.setattr(AnonRateThrottle, "rate", "2/min", raising=False)
+
+    def status(forwarded: str) -> int:
+        return post("sizing", {"workload": WORKLOAD}, headers={"X-Forwarded-For": forwarded}).status_code
+
+    assert [status(f"10.0.0.{one}, 192.0.2.1") for one in range(3)] == [200, 200, 429]
+    assert status("10.0.0.1, 192.0.2.2") == 200
 
 
 def test_the_type_of_an_error_leads_somewhere() -> None:

@@ -4,8 +4,8 @@ import re
 
 from django.test import Client
 
-from sizing import seeding
 from sizing.models import AiModel
+from tests.sizing.seeded import seed
 
 
 def page() -> str:
@@ -15,7 +15,7 @@ def page() -> str:
 
 
 def test_the_worked_example_is_computed(db: None) -> None:
-    seeding.load()
+    seed("llama-3.1-8b")
     html = page()
     for figure in ("14.96", "0.50", "20 % of 15.46 GiB", "3.09", "1.00", "19.55", "10.57 GiB", "6.09 GiB", "23.75 GiB"):
         assert figure in html
@@ -26,7 +26,7 @@ def test_the_worked_example_is_computed(db: None) -> None:
 
 
 def test_the_example_follows_the_catalog(db: None) -> None:
-    seeding.load()
+    seed("llama-3.1-8b")
     AiModel.objects.filter(slug="llama-3.1-8b").update(parameters=10 * 8_030_261_248)
     assert "149.58" in page()
 
@@ -38,7 +38,7 @@ def test_without_the_example_s_model_the_page_still_explains(db: None) -> None:
 
 
 def test_b080_gb_stands_beside_memory_only_as_a_nominal_size(db: None) -> None:
-    seeding.load()
+    seed("llama-3.1-8b")
     text = re.sub(r"<[^>]+>", " ", page())
     for place in re.finditer(r"\d\s*GB\b", text):
         assert text[place.end() :].lstrip().startswith("nominal"), text[place.start() - 40 : place.end() + 20]

@@ -7,8 +7,8 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from sizing import seeding
 from sizing.models import AiModel
+from tests.sizing.seeded import seed
 
 LIST = "/admin/sizing/aimodel/"
 GROUP = {"layers": 32, "elements_per_token": 2048, "kv_heads": 8, "window": None}
@@ -16,7 +16,7 @@ GROUP = {"layers": 32, "elements_per_token": 2048, "kv_heads": 8, "window": None
 
 @pytest.fixture
 def staff(db: None) -> Client:
-    seeding.load()
+    seed("llama-3.1-8b", "qwen3-8b", "olmo-2-13b", "starcoder2-15b")
     client = Client()
     client.force_login(User.objects.create_superuser("staff@example.com", "staff@example.com", "a-password"))
     return client

@@ -8,13 +8,13 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from sizing import seeding
 from sizing.models import AiModel
+from tests.sizing.seeded import seed
 
 
 @pytest.fixture(autouse=True)
 def models(db: None) -> None:
-    seeding.load()
+    seed("llama-3.1-8b", "falcon-7b", "starcoder2-15b")
 
 
 def size(*options: str) -> str:
