@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from django.db import transaction
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from catalog.countries import expand
@@ -30,7 +30,9 @@ from tests.factories import make_gpu, make_provider
 pytestmark = pytest.mark.django_db
 
 NOW = datetime(2026, 12, 1, 9, 30, tzinfo=UTC)
-ENOUGH = settings(max_examples=60, deadline=None)
+# A seed has no simpler neighbour: looking for one only takes minutes before a failure is told.
+ENOUGH = settings(max_examples=60, deadline=None, phases=set(Phase) - {Phase.shrink})
+FEWER = settings(ENOUGH, max_examples=30)
 
 
 def model(name: str, parameters: int, heads: int, kv_heads: int | None, width: int | None) -> AiModel:
@@ -58,7 +60,7 @@ MODELS = (
 
 # --- Random questions and catalogs ------------------------------------------------------------------------------------
 
-AMOUNTS = ["0.10", "16.78", "16.80", "47.14", "50.40", "109.20", "110.00", "110.01"]
+AMOUNTS = ["0.10", "16.80", "50.40", "110.00", "110.01"]
 Case = tuple[Question, HardLimits, list[dict[str, Any]]]
 
 
@@ -83,7 +85,7 @@ def random_question(random: Random) -> Question:
         tier=random.choice(["any", "any", "secure", "community"]),
         countries=mostly(random, (), ("EU",), ("EU", "US"), ("US",)),
         term_days=random.choice([3, 7, 7, 30]),
-        lots=mostly(random, 1, 2, 3),
+        lots=random.choice([1, 1, 2, 3]),
     )
     return Question(chosen, workload, preferences)
 
@@ -347,7 +349,7 @@ def check_places(answer: Answer) -> None:
 
 
 @given(cases, st.integers(0, 2**32 - 1))
-@ENOUGH
+@FEWER
 def test_a_machine_that_does_not_fit_or_is_dearer_never_changes_the_first_place(case: Case, seed: int) -> None:
     question, limits, rows = case
     with catalog_of(rows):
@@ -368,7 +370,7 @@ def test_a_machine_that_does_not_fit_or_is_dearer_never_changes_the_first_place(
 
 
 @given(cases, st.integers(2, 50))
-@ENOUGH
+@FEWER
 def test_more_requests_never_make_a_machine_fit(case: Case, times: int) -> None:
     question, limits, rows = case
     more = with_change(question, "requests", question.workload.requests * times)
