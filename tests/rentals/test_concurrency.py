@@ -245,6 +245,32 @@ def test_ends_sweeps_and_orders_mixed_lose_no_lot():
     assert not violations()
 
 
+def test_a_machine_held_for_long_keeps_no_other_order_from_ending():
+    acme, now = make_organization("acme"), timezone.now()
+    machines = [shop(), shop()]
+    for number, machine in enumerate(machines):
+        place(acme, make_basket(machine), idempotency_key=f"k{number}", now=now - timedelta(days=9 - number))
+    held, release = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with transaction.atomic():
+            Machine.objects.select_for_update().get(pk=machines[0].pk)
+            held.set()
+            release.wait(60)
+
+    def sweep() -> int:
+        held.wait(30)
+        try:
+            return end_due_orders(now)
+        finally:
+            release.set()
+
+    assert at_once([hold, sweep])[1] == 1
+    assert [free(machine) for machine in machines] == [0, 1]
+    assert end_due_orders(now) == 1
+    assert not violations()
+
+
 def test_lots_stopped_and_started_while_the_term_ends_stay_stopped():
     acme = make_organization("acme")
     machine = shop(lots=4)
