@@ -101,9 +101,10 @@ class AiModelAdmin(SimpleHistoryAdmin):
             return "Shown once the model is saved."
         if model.missing_figure:
             return model.unsizable_reason
-        need = estimate(example(model))
+        workload = example(model)
+        need = estimate(workload)
         rows = [(explain.LABELS[term.code], explain.formula(term), explain.gib(term.bytes)) for term in need.terms]
-        context = f"{need.workload.context:,} tokens × 1 request, on one GPU"
+        context = f"{workload.context:,} tokens × 1 request, on one GPU"
         rows.append(("Total", context, explain.gib(need.total_bytes)))
         body = format_html_join("", "<tr><th scope='row'>{}</th><td>{}</td><td>{}</td></tr>", rows)
         return format_html("<table><tbody>{}</tbody></table>", body)

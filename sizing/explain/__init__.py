@@ -36,6 +36,7 @@ from sizing.explain.memory import (
     formula,
     illegal_split,
     rounding_note,
+    run_model,
     sensitivity,
     sources,
 )
@@ -70,6 +71,7 @@ __all__ = [
     "precision_text",
     "reading_decides",
     "rounding_note",
+    "run_model",
     "sensitivity",
     "sources",
     "why_it_fits",

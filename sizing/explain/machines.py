@@ -9,6 +9,7 @@ from catalog.pricing import HOURS_PER_DAY
 from catalog.units import GB, GIB
 from sizing.answers import Candidate, Miss, Preferences
 from sizing.engine.confidence import NARROW_MARGIN_PERCENT
+from sizing.explain.memory import run_model
 from sizing.explain.words import counted, days_and_hours, gib, hourly, percent, usd
 
 _TWO_PLACES = Decimal("0.01")
@@ -90,7 +91,7 @@ def why_it_fits(candidate: Candidate) -> str:
 
 def divisions(candidate: Candidate) -> str:
     """What the split divides: "64 attention heads ÷ 2 = 32, 8 KV heads ÷ 2 = 4, MLP width 28,672 ÷ 2 = 14,336"."""
-    model, gpus = candidate.estimate.workload.model, candidate.gpus_used
+    model, gpus = run_model(candidate.estimate).model, candidate.gpus_used
     parts = [f"{model.attention_heads} attention heads ÷ {gpus} = {model.attention_heads // gpus}"]
     for heads in sorted({group.kv_heads for group in model.cache_groups if group.kv_heads is not None}, reverse=True):
         if heads >= gpus:
@@ -123,7 +124,7 @@ def limits(candidate: Candidate) -> list[Sentence]:
 
 
 def _quantization(candidate: Candidate) -> str:
-    if candidate.estimate.workload.precision_bits >= 16:
+    if run_model(candidate.estimate).precision_bits >= 16:
         return ""
     text = "Quantization metadata is not counted."
     if candidate.gpus_used > 1:

@@ -129,12 +129,22 @@ def rounding_note(need: MemoryEstimate) -> str | None:
     return None if printed == to_gib(need.total_bytes) else ROUNDING_NOTE
 
 
+def run_model(need: MemoryEstimate) -> RunModel:
+    """The workload of an estimate of language-model inference.
+
+    Raises: TypeError for other kinds of work, which need words of their own.
+    """
+    if not isinstance(need.workload, RunModel):
+        raise TypeError(f"no words yet for {type(need.workload).__name__}")
+    return need.workload
+
+
 # --- What the figures assume --------------------------------------------------------------------------------------
 
 
 def assumptions(ai_model: AiModel, need: MemoryEstimate) -> list[str]:
     """What the figures of this estimate take for granted, one sentence each."""
-    workload = need.workload
+    workload = run_model(need)
     found = [
         "The KV cache is kept at 16 bits (FP16 or BF16), whatever the precision of the weights.",
         "The additional margin and the CUDA runtime are a planning rule and no guarantee: captured graphs and "
@@ -164,14 +174,15 @@ def assumptions(ai_model: AiModel, need: MemoryEstimate) -> list[str]:
 
 
 def _copies(need: MemoryEstimate) -> list[str]:
-    groups = need.workload.model.cache_groups
+    model = run_model(need).model
+    groups = model.cache_groups
     found = []
     if any(group.kv_heads is None for group in groups):
         found.append(f"The cache has no heads to split, so each of the {need.gpus} GPUs holds a copy of it.")
     fewest = min((group.kv_heads for group in groups if group.kv_heads is not None), default=need.gpus)
     if fewest < need.gpus:
         found.append(f"{counted(fewest, 'KV head')} on {need.gpus} GPUs: heads are copied, not split further.")
-    if need.workload.model.state_bytes_per_sequence:
+    if model.state_bytes_per_sequence:
         found.append(f"The constant state is copied to each of the {need.gpus} GPUs.")
     return found
 

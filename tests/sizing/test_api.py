@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from django.test import Client
-from pytest_django.fixtures import SettingsWrapper
 from rest_framework.throttling import AnonRateThrottle
 
 from catalog.units import GB, GIB
@@ -292,9 +291,7 @@ def test_the_limit_counts_addresses_and_not_what_a_header_claims(monkeypatch: py
     assert 0 < int(answers[-1].headers["Retry-After"]) <= 60
 
 
-def test_behind_a_proxy_the_address_that_the_proxy_saw_counts(
-    monkeypatch: pytest.MonkeyPatch, settings: SettingsWrapper
-) -> None:
+def test_behind_a_proxy_the_address_that_the_proxy_saw_counts(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
     settings.REST_FRAMEWORK = {**settings.REST_FRAMEWORK, "NUM_PROXIES": 1}
     monkeypatch.setattr(AnonRateThrottle, "rate", "2/min", raising=False)
 

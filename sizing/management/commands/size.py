@@ -64,7 +64,7 @@ def _gpus(text: str, workload: RunModel) -> int:
 
 
 def _lines(ai_model: AiModel, need: MemoryEstimate) -> list[str]:
-    workload = need.workload
+    workload = explain.run_model(need)
     rows = [(explain.LABELS[term.code], explain.formula(term), need.line_bytes(term)) for term in need.terms]
     widest = max(len(formula) for _, formula, _ in rows)
     found = [
