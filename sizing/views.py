@@ -12,7 +12,8 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.cache import patch_vary_headers
+from django.views.decorators.http import require_safe
+from django.views.decorators.vary import vary_on_headers
 from django_htmx.http import replace_url
 
 from sizing.answers import HardLimits
@@ -53,6 +54,7 @@ def public_frame() -> Frame:
     return Frame(reverse("launch"), reverse("launch-result"), reverse("order-review-entry"))
 
 
+@require_safe
 def home(request: HttpRequest) -> HttpResponse:
     """What Berth does, with a worked answer at once."""
     context: dict[str, Any] = {"frame": public_frame()}
@@ -65,6 +67,7 @@ def home(request: HttpRequest) -> HttpResponse:
     return render(request, "sizing/home.html", {**context, "result": result, "query": canonical_query(question)})
 
 
+@require_safe
 def launch(request: HttpRequest, *, frame: Frame | None = None) -> HttpResponse:
     """The wizard; answers that the address already has are filled in and judged only when sent."""
     frame = frame or public_frame()
@@ -78,6 +81,8 @@ def asked_by_script(request: HttpRequest) -> bool:
     return bool(getattr(request, "htmx", False))
 
 
+@require_safe
+@vary_on_headers("HX-Request")
 def launch_result(request: HttpRequest, *, frame: Frame | None = None) -> HttpResponse:
     """The answer to the question in the address; the wizard with its problems when it is none.
 
@@ -143,7 +148,6 @@ def _sentence(request: HttpRequest, frame: Frame, sentence: str) -> HttpResponse
     answers = QueryDict(mutable=True)
     for name, values in request.GET.lists():
         answers.setlist(name, [value for value in values if value])
-    patch_vary_headers(response, ["HX-Request"])
     return replace_url(response, f"{frame.launch_url}?{answers.urlencode()}")
 
 

@@ -16,6 +16,7 @@ from catalog.models import Machine, MemorySource, Tier
 from catalog.units import GB, GIB
 from sizing.forms import NAMES, question_from
 from sizing.matching import recommend
+from sizing.permalinks import api_request, canonical_query
 from tests import factories
 
 RESULT = "/launch/result/"
@@ -257,6 +258,37 @@ def test_the_page_tells_how_to_ask_the_same_of_the_api(client):
     assert "/api/v1/recommendations" in command
     assert '"budget_usd": "300.00"' in command
     assert '"reserve_reason": "it\\u0027s mine"' in command
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {"precision_bits": 8, "countries": ["EU", "US"], "budget_usd": "100", "max_hourly_usd": "0.55"},
+        {"context": 131_072, "requests": 9, "reserve_gib": "1.5", "reserve_reason": "it's mine"},
+    ],
+)
+def test_page_and_api_say_the_same(client, asked):
+    query = canonical_query(question_from({"task": "run", "model": "llama-3.1-8b", **asked}))
+    text = html.unescape(client.get(f"{RESULT}?{query}&show=all").content.decode())
+    body = api_request(question_from(QueryDict(query)))
+    answer = client.post("/api/v1/recommendations", body, content_type="application/json").json()
+    assert f"{answer['memory']['total_gib']} GiB" in text
+    for line in answer["memory"]["lines"]:
+        assert line["formula"] in text
+    for row in [*answer["recommended"], *answer["alternatives"]["machines"]]:
+        assert row["machine"]["name"] in text
+        assert row["why_it_fits"] in text
+        for said in [*row["limits"], *row["confidence"]["reasons"]]:
+            assert said["text"] in text
+    for constraint in answer["constraints"]:
+        assert constraint["text"] in text
+    assert answer["fingerprint"] in text
+
+
+def test_only_looking_is_allowed(client):
+    for address in ("/", "/launch/", RESULT):
+        assert client.post(address).status_code == 405
 
 
 def test_a_reason_cannot_write_into_the_page(client):
