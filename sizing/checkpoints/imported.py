@@ -1,0 +1,183 @@
+"""What a file says about a model: figures, each with the fields that it came from."""
+
+from dataclasses import dataclass, replace
+
+from sizing.checkpoints.errors import UnreadableModel
+from sizing.engine.shapes import CacheGroup, LanguageModel
+
+# Far above every published model, and inside what a database column and a page can hold.
+MOST_PARAMETERS = 10**15
+MOST_ELEMENTS = 10**8
+MOST_STATE_BYTES = 10**13
+
+
+@dataclass(frozen=True)
+class Derived:
+    """One figure with its origin: the fields that were read, and the rule that made the figure from them."""
+
+    figure: str
+    value: int | str
+    fields: tuple[str, ...]
+    rule: str
+
+
+@dataclass(frozen=True)
+class ParameterPart:
+    """One kind of weights of a model, all layers together."""
+
+    name: str
+    parameters: int
+    rule: str
+
+
+@dataclass(frozen=True)
+class Projection:
+    """A linear layer that an adapter can be put on.
+
+    Shape: `count` modules of this name, each from `inputs` to `outputs`. `serves` says which of q, k, v, o, gate, up
+    and down it computes: a fused one computes several, a compressed one shares the work with another.
+    """
+
+    module: str
+    serves: tuple[str, ...]
+    inputs: int
+    outputs: int
+    count: int
+
+    def adapter_parameters(self, rank: int) -> int:
+        """Trainable parameters of a LoRA of this rank: a matrix down to the rank and one up from it."""
+        return rank * (self.inputs + self.outputs) * self.count
+
+
+@dataclass(frozen=True)
+class Quantization:
+    """What the file says about how its weights are stored. `bits` is None where it does not say one number."""
+
+    method: str
+    bits: int | None
+    fields: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class StoredWeights:
+    """The tensors of a checkpoint, as its index or header lists them.
+
+    Units: `bytes_by_dtype` in bytes; empty where only the total is known (an index).
+    `parameters` is None where integers hold several weights each: then only the bytes say how large it is.
+    """
+
+    document: str
+    total_bytes: int
+    tensors: int
+    bytes_by_dtype: tuple[tuple[str, int], ...] = ()
+    parameters: int | None = None
+    layers: int | None = None
+
+    @property
+    def dtypes(self) -> str:
+        return ", ".join(name for name, _ in self.bytes_by_dtype)
+
+
+@dataclass(frozen=True)
+class ImportedModel:
+    """A model as its own file describes it.
+
+    Units: `state_bytes_per_sequence` and `stored_bytes` in bytes; `stored_bytes` is None where no header or index was
+    given. `left_out` says what the checkpoint may hold beyond `parameters`; `draft_layers` are such layers, numbered
+    like the model's own.
+    """
+
+    architecture: str
+    parameters: int
+    layers: int
+    hidden_size: int
+    attention_heads: int
+    vocab_size: int
+    max_context: int
+    cache_groups: tuple[CacheGroup, ...]
+    provenance: tuple[Derived, ...]
+    kv_heads: int | None = None
+    head_dim: int | None = None
+    intermediate_size: int | None = None
+    expert_intermediate_size: int | None = None
+    experts: int | None = None
+    experts_per_token: int | None = None
+    active_parameters: int | None = None
+    state_bytes_per_sequence: int = 0
+    cache_note: str = ""
+    accepts_images: bool = False
+    tied_embeddings: bool = False
+    dtype: str | None = None
+    quantization: Quantization | None = None
+    parts: tuple[ParameterPart, ...] = ()
+    projections: tuple[Projection, ...] = ()
+    left_out: tuple[str, ...] = ()
+    draft_layers: int = 0
+    stored: StoredWeights | None = None
+
+    def __post_init__(self) -> None:
+        if self.parameters > MOST_PARAMETERS:
+            _refuse_size("parameters", f"the fields describe more than {MOST_PARAMETERS:,} parameters")
+        if any(group.elements_per_token > MOST_ELEMENTS for group in self.cache_groups):
+            _refuse_size("cache_groups", f"the fields describe more than {MOST_ELEMENTS:,} cache elements per token")
+        if self.state_bytes_per_sequence > MOST_STATE_BYTES:
+            _refuse_size("state_bytes_per_sequence", f"the fields describe more than {MOST_STATE_BYTES:,} bytes")
+
+    @property
+    def stored_bytes(self) -> int | None:
+        return None if self.stored is None else self.stored.total_bytes
+
+    def shape(self, name: str) -> LanguageModel:
+        """The figures as the engine takes them."""
+        return LanguageModel(
+            name=name,
+            parameters=self.parameters,
+            attention_heads=self.attention_heads,
+            cache_groups=self.cache_groups,
+            max_context=self.max_context,
+            split_width=self.expert_intermediate_size or self.intermediate_size,
+            state_bytes_per_sequence=self.state_bytes_per_sequence,
+        )
+
+    def adapter_parameters(self, rank: int, targets: tuple[str, ...] = ("q", "k", "v", "o")) -> int:
+        """Trainable parameters of a LoRA on every module that serves one of `targets`."""
+        return sum(
+            projection.adapter_parameters(rank)
+            for projection in self.projections
+            if set(projection.serves) & set(targets)
+        )
+
+    def with_stored(self, stored: StoredWeights) -> "ImportedModel":
+        """The same model with the bytes of its checkpoint, after checking that the two belong together.
+
+        Raises: UnreadableModel when the checkpoint is of another model, or only a part of this one.
+        """
+        if stored.layers is not None and not self.layers <= stored.layers <= self.layers + self.draft_layers:
+            raise UnreadableModel(
+                stored.document,
+                f"its tensors have {stored.layers} layers, the configuration has {self.layers}",
+                "Give the files of the same model, and every shard of it",
+            )
+        # Four values to a byte exist; nothing published stores a weight in less than one bit.
+        if stored.total_bytes * 8 < self.parameters:
+            raise UnreadableModel(
+                stored.document,
+                f"it lists {stored.total_bytes:,} bytes, less than one bit for each of {self.parameters:,} parameters",
+                "Give the index, or the header of every shard",
+            )
+        # More is possible: a tied matrix stored twice, a draft head, scales. Twice as many is another model.
+        counted = stored.parameters
+        if counted is not None and not self.parameters * 98 <= counted * 100 <= self.parameters * 200:
+            raise UnreadableModel(
+                stored.document,
+                f"it lists {counted:,} parameters, the configuration describes {self.parameters:,}",
+                "Give the files of the same model, and the header of every shard",
+            )
+        entry = Derived(
+            "stored_bytes", stored.total_bytes, (stored.document,), f"sum of {stored.tensors:,} tensors as stored"
+        )
+        return replace(self, stored=stored, provenance=(*self.provenance, entry))
+
+
+def _refuse_size(figure: str, reason: str) -> None:
+    raise UnreadableModel(figure, reason, "Check the sizes in the file")
