@@ -9,7 +9,7 @@ from django.http import QueryDict
 
 from catalog import countries
 from catalog.models import Machine
-from sizing.forms import COMING_TASKS, TASKS, PreferencesForm, WorkloadForm, figure_label
+from sizing.forms import TASKS, PreferencesForm, WorkloadForm, figure_label
 from sizing.models import AiModel
 
 CONTEXTS = (4096, 8192, 32_768)
@@ -126,7 +126,3 @@ def _places(chosen: set[str]) -> tuple[Choice, ...]:
     names = countries.names()
     eu = Choice(countries.EU, "EU (27 countries)", chosen=countries.EU in chosen)
     return eu, *(Choice(code, name, chosen=code in chosen) for code, name in names.items() if code in listed | chosen)
-
-
-def is_coming(task: str | None) -> bool:
-    return task in COMING_TASKS
