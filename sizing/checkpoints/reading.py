@@ -54,6 +54,5 @@ def _stored(weights: Sequence[bytes | str]) -> StoredWeights:
 
 
 def _is_json(start: bytes) -> bool:
-    """An index begins with a brace. A header does too, after its length: byte 8 tells them apart."""
-    text = start[:64].removeprefix(b"\xef\xbb\xbf").lstrip()
-    return text.startswith(b"{") and start[8:9] != b"{"
+    """An index is text from its first brace on; the length before a header has a zero in it, which text has not."""
+    return start[:64].removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{") and b"\x00" not in start[:8]

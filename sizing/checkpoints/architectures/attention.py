@@ -97,7 +97,7 @@ def keep(draft: Draft, trunk: Trunk, windows: Windows, kv_heads: int, width: int
     A window of every layer is not counted: engines differ in honouring it, so the plain amount is reserved.
     """
     elements = 2 * kv_heads * width
-    names = ("num_hidden_layers", "num_key_value_heads", "head_dim", *windows.names)
+    names = ("num_hidden_layers", *draft.head_fields, *windows.names)
     rule = "2 × KV heads × head dimension for each layer"
     window, sliding = windows.window, windows.sliding
     if window is None or not sliding:

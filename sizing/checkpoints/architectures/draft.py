@@ -9,7 +9,9 @@ from sizing.checkpoints.imported import Derived, ImportedModel, ParameterPart, P
 from sizing.engine.shapes import CacheGroup
 
 STATED = "as stated"
-ATTENTION = ("q", "k", "v", "o")
+ABSENT = "not in the file"
+# Figures of the cache and its limit: they say nothing about the number of parameters.
+CACHE = frozenset({"max_context", "cache_groups", "state_bytes_per_sequence"})
 
 
 @dataclass(frozen=True)
@@ -63,9 +65,7 @@ class Draft:
         """A figure that is one field. `default` is the architecture's own, used where the file is silent."""
         silent = not self.text.given(name)
         value = self.text.whole(name, default, most=most)
-        self.note(
-            figure, value, name, rule=f"not in the file: the default of {self.architecture}" if silent else STATED
-        )
+        self.note(figure, value, name, rule=f"{ABSENT}: the default of {self.architecture}" if silent else STATED)
         return value
 
     def part(self, name: str, parameters: int, rule: str) -> None:
@@ -131,6 +131,13 @@ class Draft:
         self.groups.extend(groups)
         self.note("cache_groups", _layout(self.groups), *names, rule=rule)
 
+    @property
+    def head_fields(self) -> tuple[str, ...]:
+        """The fields of the file that KV heads and their width came from."""
+        found = [entry for entry in self.derived if entry.figure in ("kv_heads", "head_dim") and _in_the_file(entry)]
+        names = dict.fromkeys(name.rpartition(".")[2] for entry in found for name in entry.fields)
+        return tuple(names)
+
     def embeddings(self, trunk: Trunk) -> None:
         """The matrix of the vocabulary, once where input and output share it, twice where they do not."""
         table = trunk.vocab * trunk.hidden
@@ -146,7 +153,7 @@ class Draft:
                 "cache_groups", "the model has no attention layer, so it keeps no KV cache", "It cannot be sized here"
             )
         parameters = sum(part.parameters for part in self.parts)
-        sizes = tuple(dict.fromkeys(name for entry in self.derived for name in entry.fields))
+        sizes = tuple(dict.fromkeys(name for entry in self.derived if _sizes_weights(entry) for name in entry.fields))
         self.derived.append(Derived("parameters", parameters, sizes, "sum of the parts listed, each from these fields"))
         if dtype is not None:
             self.derived.append(Derived("dtype", dtype, tuple(dtype_fields), STATED))
@@ -197,9 +204,17 @@ class Draft:
                 "Give it as true or false",
             )
         tied = stated if stated is not None else bool(default)
-        rule = STATED if stated is not None else f"not in the file: the default of {self.architecture}"
+        rule = STATED if stated is not None else f"{ABSENT}: the default of {self.architecture}"
         self.note("tied_embeddings", "yes" if tied else "no", name, rule=rule, fields=source)
         return tied
+
+
+def _in_the_file(entry: Derived) -> bool:
+    return not entry.rule.startswith(ABSENT)
+
+
+def _sizes_weights(entry: Derived) -> bool:
+    return entry.figure not in CACHE and _in_the_file(entry)
 
 
 def _layout(groups: Sequence[CacheGroup]) -> str:
