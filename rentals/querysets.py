@@ -40,6 +40,12 @@ class OrderQuerySet(TenantQuerySet):
         return self.filter(status="active", ends_at__lte=now)
 
 
+class ApiKeyQuerySet(TenantQuerySet):
+    def live(self, now: datetime) -> Self:
+        """Neither revoked nor expired at `now`."""
+        return self.filter(Q(expires_at__isnull=True) | Q(expires_at__gt=now), revoked_at__isnull=True)
+
+
 class AppendOnlyQuerySet(TenantQuerySet):
     def update(self, **kwargs: object) -> int:
         raise TypeError("an audit event is never changed")

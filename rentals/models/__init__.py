@@ -1,8 +1,9 @@
 """Everything that belongs to a tenant. Each model here has `organization`, and its queries start from it."""
 
+from rentals.models.api_keys import ApiKey
 from rentals.models.audit import AuditEvent
 from rentals.models.idempotency import IdempotencyRecord
 from rentals.models.orders import Allocation, Order
 from rentals.models.organizations import Membership, Organization
 
-__all__ = ["Allocation", "AuditEvent", "IdempotencyRecord", "Membership", "Order", "Organization"]
+__all__ = ["Allocation", "ApiKey", "AuditEvent", "IdempotencyRecord", "Membership", "Order", "Organization"]
