@@ -88,7 +88,11 @@ class AiModelAdmin(SimpleHistoryAdmin):
 
     @admin.display(description=f"16 bits, {EXAMPLE_CONTEXT:,} × 1")
     def example_total(self, model: AiModel) -> str:
-        return "not sized" if model.missing_figure else explain.gib(estimate(example(model)).total_bytes)
+        return (
+            "not sized"
+            if model.missing_figure or model.kind != AiModel.Kind.LANGUAGE
+            else explain.gib(estimate(example(model)).total_bytes)
+        )
 
     @admin.display(description="problem")
     def problem(self, model: AiModel) -> str:
@@ -101,6 +105,8 @@ class AiModelAdmin(SimpleHistoryAdmin):
             return "Shown once the model is saved."
         if model.missing_figure:
             return model.unsizable_reason
+        if model.kind != AiModel.Kind.LANGUAGE:
+            return "Not sized yet."
         workload = example(model)
         need = estimate(workload)
         rows = [(explain.LABELS[term.code], explain.formula(term), explain.gib(term.bytes)) for term in need.terms]

@@ -203,6 +203,8 @@ class WorkloadForm(InputForm):
             raise ValidationError(
                 f"“{shown(slug)}” is not a model of the catalog.{_nearest_model(slug)}", "unknown_model"
             )
+        if model.kind != AiModel.Kind.LANGUAGE:
+            raise ValidationError(f"{model.name} is not a language model: it is not sized yet.", "wrong_kind")
         if missing := model.missing_figure:
             raise ValidationError(
                 f"{model.name} cannot be sized: its {figure_label(missing)} is not published.", "not_sizable"

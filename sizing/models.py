@@ -1,5 +1,7 @@
 """AI models and their published figures. They belong to nobody; a tenant's own models are elsewhere."""
 
+from dataclasses import replace
+
 from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator
 from django.db import models
@@ -8,15 +10,29 @@ from simple_history.models import HistoricalRecords
 
 from catalog.models import slug_validator
 from sizing.engine.errors import UnsizableModel
-from sizing.engine.shapes import CacheGroup, LanguageModel
+from sizing.engine.shapes import ImagePipeline, LanguageModel, SpeechModel, TrainingShape
+from sizing.figures import (
+    cache_group_problems,
+    cache_groups,
+    network_problems,
+    networks,
+    projection_problems,
+    projections,
+)
 
-GROUP_FIELDS = {"layers", "elements_per_token", "kv_heads", "window"}
-REQUIRED_GROUP_FIELDS = ("layers", "elements_per_token")
 MISSING_FIGURES = {
     "parameters": "number of parameters",
     "attention_heads": "number of attention heads",
     "max_context": "maximum context",
     "cache_groups": "cache layout",
+    "layers": "number of layers",
+    "hidden_size": "hidden size",
+    "vocab_size": "vocabulary",
+    "projections": "list of projections",
+    "networks": "list of networks",
+    "decoder_layers": "number of decoder layers",
+    "max_source_positions": "number of encoder positions",
+    "max_target_positions": "number of decoder positions",
 }
 
 
@@ -33,7 +49,17 @@ class AiModelQuerySet(models.QuerySet):
 
 
 _FIGURE_MISSING = (
-    Q(parameters__isnull=True) | Q(attention_heads__isnull=True) | Q(max_context__isnull=True) | Q(cache_groups=[])
+    Q(kind="language")
+    & (Q(parameters__isnull=True) | Q(attention_heads__isnull=True) | Q(max_context__isnull=True) | Q(cache_groups=[]))
+    | Q(kind="image", networks=[])
+    | Q(kind="speech")
+    & (
+        Q(parameters__isnull=True)
+        | Q(decoder_layers__isnull=True)
+        | Q(hidden_size__isnull=True)
+        | Q(max_source_positions__isnull=True)
+        | Q(max_target_positions__isnull=True)
+    )
 )
 
 
@@ -41,11 +67,14 @@ class AiModel(models.Model):
     """One model with the published figures that decide its memory. Staff keep it; every figure has its source.
 
     Null means that the figure is not published or could not be established. A model with an unknown needed figure is
-    listed, but cannot be sized: `missing_figure` names it.
+    listed, but cannot be sized: `missing_figure` names it. A language model that lacks what fine-tuning needs can still
+    be run: `missing_for` names the figure for one task.
     """
 
     class Kind(models.TextChoices):
         LANGUAGE = "language", "Language"
+        IMAGE = "image", "Image pipeline"
+        SPEECH = "speech", "Speech recognition"
 
     slug = models.CharField(max_length=64, unique=True, validators=[slug_validator])
     name = models.CharField(max_length=120, unique=True)
@@ -78,6 +107,21 @@ class AiModel(models.Model):
     cache_note = models.CharField(
         max_length=300, blank=True, help_text="An assumption about the cache, shown beside it."
     )
+    projections = models.JSONField(
+        default=list,
+        blank=True,
+        help_text="Modules that LoRA can adapt: module, serves, in_features, out_features, layers.",
+    )
+    networks = models.JSONField(
+        default=list, blank=True, help_text="Image pipelines: every network with its role, name and parameters."
+    )
+    decoder_layers = models.PositiveIntegerField(null=True, blank=True, validators=_AT_LEAST_ONE)
+    max_source_positions = models.PositiveIntegerField(
+        "encoder positions", null=True, blank=True, validators=_AT_LEAST_ONE, help_text="Of one 30-second window."
+    )
+    max_target_positions = models.PositiveIntegerField(
+        "decoder positions", null=True, blank=True, validators=_AT_LEAST_ONE
+    )
     license = models.CharField(max_length=160, blank=True)
     source_url = models.URLField("model card", max_length=300)
     revision = models.CharField(max_length=80, blank=True, help_text="Of the configuration read, where one is known.")
@@ -107,52 +151,130 @@ class AiModel(models.Model):
         return self.name
 
     def clean(self) -> None:
+        problems = {
+            "cache_groups": self._cache_problems(),
+            "projections": projection_problems(self.projections, self.layers),
+            "networks": self._network_problems(),
+        }
+        if found := {field: sentences for field, sentences in problems.items() if sentences}:
+            raise ValidationError(found)
+        if not isinstance(self.sources, list) or not all(isinstance(source, str) for source in self.sources):
+            raise ValidationError({"sources": 'Give a list of addresses, such as ["https://…"].'})
+
+    def _cache_problems(self) -> list[str]:
         problems = cache_group_problems(self.cache_groups)
         if not problems and self.layers:
             described = sum(group["layers"] for group in self.cache_groups)
             if self.cache_groups and described > self.layers:
-                problems = [f"The groups have {described} layers together, the model has {self.layers}."]
-        if problems:
-            raise ValidationError({"cache_groups": problems})
-        if not isinstance(self.sources, list) or not all(isinstance(source, str) for source in self.sources):
-            raise ValidationError({"sources": 'Give a list of addresses, such as ["https://…"].'})
+                return [f"The groups have {described} layers together, the model has {self.layers}."]
+        return problems
 
-    def _groups(self) -> tuple[CacheGroup, ...]:
-        if problems := cache_group_problems(self.cache_groups):
-            raise UnsizableModel(problems[0], field="cache_groups")
-        return tuple(CacheGroup(**group) for group in self.cache_groups)
+    def _network_problems(self) -> list[str]:
+        problems = network_problems(self.networks)
+        if not problems and self.networks and self.parameters:
+            together = sum(network["parameters"] for network in self.networks)
+            if together != self.parameters:
+                return [f"The networks have {together:,} parameters together, the model has {self.parameters:,}."]
+        return problems
+
+    # --- As the engine takes them -------------------------------------------------------------------------------------
 
     def shape(self) -> LanguageModel:
-        """The figures as the engine takes them.
+        """The figures for running a language model.
 
-        Raises: UnsizableModel naming the figure that is missing.
+        Raises: UnsizableModel naming the figure that is missing, or `kind`.
         """
+        self._require_kind(self.Kind.LANGUAGE)
         return LanguageModel(
             name=self.name,
             parameters=self.parameters,  # type: ignore[arg-type]  # the engine refuses None by name
             attention_heads=self.attention_heads,  # type: ignore[arg-type]
-            cache_groups=self._groups(),
+            cache_groups=cache_groups(self.cache_groups),
             max_context=self.max_context,  # type: ignore[arg-type]
             split_width=self.expert_intermediate_size or self.intermediate_size,
             state_bytes_per_sequence=self.state_bytes_per_sequence,
         )
 
+    def trainable_shape(self) -> LanguageModel:
+        """The figures for fine-tuning a language model.
+
+        Raises: UnsizableModel naming the figure that is missing, or `kind`.
+        """
+        training = TrainingShape(
+            layers=self.layers,  # type: ignore[arg-type]  # the engine refuses None by name
+            hidden_size=self.hidden_size,  # type: ignore[arg-type]
+            vocab_size=self.vocab_size,  # type: ignore[arg-type]
+            projections=projections(self.projections),
+        )
+        return replace(self.shape(), training=training)
+
+    def image_pipeline(self) -> ImagePipeline:
+        """The networks of an image pipeline.
+
+        Raises: UnsizableModel naming the figure that is missing, or `kind`.
+        """
+        self._require_kind(self.Kind.IMAGE)
+        return ImagePipeline(self.name, networks(self.networks))
+
+    def speech_model(self) -> SpeechModel:
+        """The figures of a speech recognition model.
+
+        Raises: UnsizableModel naming the figure that is missing, or `kind`.
+        """
+        self._require_kind(self.Kind.SPEECH)
+        return SpeechModel(
+            name=self.name,
+            parameters=self.parameters,  # type: ignore[arg-type]  # the engine refuses None by name
+            decoder_layers=self.decoder_layers,  # type: ignore[arg-type]
+            hidden_size=self.hidden_size,  # type: ignore[arg-type]
+            max_source_positions=self.max_source_positions,  # type: ignore[arg-type]
+            max_target_positions=self.max_target_positions,  # type: ignore[arg-type]
+        )
+
+    def _require_kind(self, kind: str) -> None:
+        if self.kind != kind:
+            raise UnsizableModel(f"{self.name} is not of the kind {kind}", field="kind")
+
+    # --- What can be done with it -------------------------------------------------------------------------------------
+
     @property
-    def missing_figure(self) -> str | None:
-        """The name of the figure for want of which the model cannot be sized, or None."""
+    def tasks(self) -> tuple[str, ...]:
+        """The tasks that a model of this kind is for; none for a kind that nobody knows."""
+        return TASKS_OF_KIND.get(self.kind, ())
+
+    def missing_for(self, task: str) -> str | None:
+        """The name of the figure for want of which the model cannot be sized for `task`, or None; `kind` when the task
+        is for other kinds of models."""
+        if task not in self.tasks:
+            return "kind"
+        sized = {
+            (self.Kind.LANGUAGE, "run"): self.shape,
+            (self.Kind.LANGUAGE, "fine_tune"): self.trainable_shape,
+            (self.Kind.IMAGE, "image"): self.image_pipeline,
+            (self.Kind.SPEECH, "run"): self.speech_model,
+        }[self.Kind(self.kind), task]
         try:
-            self.shape()
+            sized()
         except UnsizableModel as error:
             return error.field
         return None
 
     @property
+    def missing_figure(self) -> str | None:
+        """The name of the figure for want of which the model cannot be sized at all, or None."""
+        return self.missing_for(self.tasks[0]) if self.tasks else "kind"
+
+    @property
     def unsizable_reason(self) -> str:
         """Why the model cannot be sized, in words; empty when it can."""
-        missing = self.missing_figure
-        if missing is None:
+        return _reason(self.missing_figure, "it cannot be sized")
+
+    @property
+    def untrainable_reason(self) -> str:
+        """Why a language model that can be run cannot be fine-tuned, in words; empty when it can or is none."""
+        if "fine_tune" not in self.tasks or self.missing_figure:
             return ""
-        return f"Its {MISSING_FIGURES.get(missing, missing)} is not published: it cannot be sized"
+        return _reason(self.missing_for("fine_tune"), "fine-tuning it cannot be sized")
 
     @property
     def license_text(self) -> str:
@@ -160,26 +282,12 @@ class AiModel(models.Model):
         return self.license or "License not established"
 
 
-def cache_group_problems(groups: object) -> list[str]:
-    """What is wrong with a list of cache groups as it was written, one sentence each."""
-    if not isinstance(groups, list):
-        return ["Give a list of groups, or an empty list when the layout is unknown."]
-    problems = []
-    for number, group in enumerate(groups, start=1):
-        if not isinstance(group, dict):
-            problems.append(f"Group {number} must be an object with layers, elements_per_token, kv_heads and window.")
-            continue
-        unknown = sorted(set(group) - GROUP_FIELDS)
-        missing = [name for name in REQUIRED_GROUP_FIELDS if name not in group]
-        if unknown:
-            problems.append(
-                f"Group {number}: {', '.join(unknown)} is not known; use {', '.join(sorted(GROUP_FIELDS))}."
-            )
-        elif missing:
-            problems.append(f"Group {number}: {' and '.join(missing)} must be given.")
-        else:
-            try:
-                CacheGroup(**group)
-            except UnsizableModel as error:
-                problems.append(f"Group {number}: {error}.")
-    return problems
+TASKS_OF_KIND = {
+    AiModel.Kind.LANGUAGE.value: ("run", "fine_tune"),
+    AiModel.Kind.IMAGE.value: ("image",),
+    AiModel.Kind.SPEECH.value: ("run",),
+}
+
+
+def _reason(missing: str | None, consequence: str) -> str:
+    return f"Its {MISSING_FIGURES.get(missing, missing)} is not published: {consequence}" if missing else ""

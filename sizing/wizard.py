@@ -75,7 +75,8 @@ def wizard(data: Mapping[str, Any], *, judged: bool) -> Wizard:
     if not judged:
         workload.quietly()
         preferences.quietly()
-    models = list(AiModel.objects.all())
+    # The page has no fields for other kinds of models yet.
+    models = list(AiModel.objects.filter(kind=AiModel.Kind.LANGUAGE))
     slug, task = workload.data.get("model"), workload.data.get("task")
     return Wizard(
         workload=workload,

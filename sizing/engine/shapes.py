@@ -129,7 +129,7 @@ class TrainingShape:
 
 @dataclass(frozen=True)
 class Network:
-    """One network of an image pipeline: `role` is denoiser, text_encoder or vae."""
+    """One network of an image pipeline: `role` is denoiser, text_encoder, vae or safety_checker."""
 
     role: str
     name: str

@@ -9,6 +9,7 @@ PRECISIONS_BITS = (16, 8, 4)
 MAX_REQUESTS = 100_000
 MAX_RANK = 4096
 ATTENTION_TARGETS = ("q", "k", "v", "o")
+TARGET_WORDS = (*ATTENTION_TARGETS, "gate", "up", "down")
 
 
 @dataclass(frozen=True)
