@@ -3,7 +3,8 @@
 from dataclasses import dataclass, replace
 
 from sizing.checkpoints.errors import UnreadableModel
-from sizing.engine.shapes import CacheGroup, LanguageModel
+from sizing.engine.adapters import Adapters, adapted
+from sizing.engine.shapes import CacheGroup, LanguageModel, Projection, TrainingShape
 
 # Far above every published model, and inside what a database column and a page can hold.
 MOST_PARAMETERS = 10**15
@@ -28,25 +29,6 @@ class ParameterPart:
     name: str
     parameters: int
     rule: str
-
-
-@dataclass(frozen=True)
-class Projection:
-    """A linear layer that an adapter can be put on.
-
-    Shape: `count` modules of this name, each from `inputs` to `outputs`. `serves` says which of q, k, v, o, gate, up
-    and down it computes: a fused one computes several, a compressed one shares the work with another.
-    """
-
-    module: str
-    serves: tuple[str, ...]
-    inputs: int
-    outputs: int
-    count: int
-
-    def adapter_parameters(self, rank: int) -> int:
-        """Trainable parameters of a LoRA of this rank: a matrix down to the rank and one up from it."""
-        return rank * (self.inputs + self.outputs) * self.count
 
 
 @dataclass(frozen=True)
@@ -137,15 +119,21 @@ class ImportedModel:
             max_context=self.max_context,
             split_width=self.expert_intermediate_size or self.intermediate_size,
             state_bytes_per_sequence=self.state_bytes_per_sequence,
+            training=self.training,
         )
+
+    @property
+    def training(self) -> TrainingShape | None:
+        """What fine-tuning needs. None for a GGUF file, which is not trained, and for a hybrid: the activations of its
+        linear-attention and state-space layers are not known.
+        """
+        if not self.projections or self.state_bytes_per_sequence:
+            return None
+        return TrainingShape(self.layers, self.hidden_size, self.vocab_size, self.projections)
 
     def adapter_parameters(self, rank: int, targets: tuple[str, ...] = ("q", "k", "v", "o")) -> int:
         """Trainable parameters of a LoRA on every module that serves one of `targets`."""
-        return sum(
-            projection.adapter_parameters(rank)
-            for projection in self.projections
-            if set(projection.serves) & set(targets)
-        )
+        return Adapters(adapted(self.projections, targets), rank).trainable_parameters
 
     def with_stored(self, stored: StoredWeights) -> "ImportedModel":
         """The same model with the bytes of its checkpoint, after checking that the two belong together.

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from sizing.checkpoints.errors import UnreadableModel
 from sizing.checkpoints.fields import Fields
-from sizing.checkpoints.imported import Derived, ImportedModel, ParameterPart, Projection, Quantization
-from sizing.engine.shapes import CacheGroup
+from sizing.checkpoints.imported import Derived, ImportedModel, ParameterPart, Quantization
+from sizing.engine.shapes import CacheGroup, Projection
 
 STATED = "as stated"
 ABSENT = "not in the file"

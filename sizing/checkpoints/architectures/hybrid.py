@@ -164,7 +164,6 @@ def _gated_delta(draft: Draft, trunk: Trunk, layers: int, layout: str) -> None:
     size, stated = _state_bytes(draft, "mamba_ssm_dtype")
     state = channels * kernel * CONVOLUTION_BYTES + value_heads * key_width * value_width * size
     _constant_state(draft, layers, state, layout, *names, *stated)
-    draft.left_out.append("Adapters on linear-attention layers: they have no q, k, v and o projections.")
 
 
 def _mamba(draft: Draft, trunk: Trunk, layers: int, layout: str) -> None:
@@ -197,6 +196,7 @@ def _state_bytes(draft: Draft, name: str) -> tuple[int, tuple[str, ...]]:
 
 def _constant_state(draft: Draft, layers: int, state: int, *names: str) -> None:
     draft.state_bytes = layers * state
+    draft.left_out.append("Fine-tuning: the activations of layers with a constant state are not modelled.")
     draft.cache_note = (
         f"{layers:,} layers keep a constant state of {state:,} bytes per request, whatever the context: a 16-bit "
         "convolution window and the recurrent state."

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from sizing.checkpoints.architectures.draft import Draft, Trunk
 
+_MLP_WORDS = {"gate", "up", "down"}
+
 
 @dataclass(frozen=True)
 class Mlp:
@@ -44,7 +46,7 @@ class Mixture:
 
 
 def dense(draft: Draft, trunk: Trunk, mlp: Mlp, width: int, layers: int, *, name: str = "intermediate_size") -> None:
-    """The dense feed-forward networks of `layers` layers, and the adapters that fit them."""
+    """The dense feed-forward networks of `layers` layers. Call it before `mixed`."""
     draft.part("MLP", layers * mlp.parameters(trunk.hidden, width), f"{layers:,} layers × {mlp.rule(name)}")
     _mlp_projections(draft, trunk, mlp, width, layers)
 
@@ -52,7 +54,8 @@ def dense(draft: Draft, trunk: Trunk, mlp: Mlp, width: int, layers: int, *, name
 def mixed(draft: Draft, trunk: Trunk, mixture: Mixture, *, names: tuple[str, str]) -> None:
     """The mixture's layers; `names` are the fields with the number and the width of the experts.
 
-    Routed experts are no adapter targets here: in current checkpoints they are stacked tensors, not linear layers.
+    A mixture's networks are no adapter targets here: in current checkpoints the routed experts are stacked tensors, not
+    linear layers, and adapters on the few others would be no "gate, up and down" of the model.
     """
     count_name, width_name = names
     layers, experts, hidden, mlp = mixture.layers, mixture.experts, trunk.hidden, mixture.mlp
@@ -67,20 +70,20 @@ def mixed(draft: Draft, trunk: Trunk, mixture: Mixture, *, names: tuple[str, str
     draft.note("experts", experts, count_name)
     draft.note("experts_per_token", mixture.per_token, "num_experts_per_tok")
     draft.note("expert_intermediate_size", mixture.width, width_name)
+    draft.projections = [each for each in draft.projections if not _MLP_WORDS & set(each.serves)]
     biased = mixture.router_bias or mixture.correction
     draft.part("Routers", layers * router, f"{layers:,} layers × {count_name} × hidden_size" + " + biases" * biased)
     draft.part("Routed experts", layers * experts * one, f"{layers:,} layers × {count_name} × {mlp.rule(width_name)}")
     if mixture.shared_width:
         shared = mlp.parameters(hidden, mixture.shared_width) + (hidden if mixture.shared_gate else 0)
         draft.part("Shared experts", layers * shared, f"{layers:,} layers × {mlp.rule('shared width')}")
-        _mlp_projections(draft, trunk, mlp, mixture.shared_width, layers, prefix="shared_expert.")
 
 
-def _mlp_projections(draft: Draft, trunk: Trunk, mlp: Mlp, width: int, layers: int, *, prefix: str = "") -> None:
+def _mlp_projections(draft: Draft, trunk: Trunk, mlp: Mlp, width: int, layers: int) -> None:
     if mlp.fused is not None:
-        draft.projection(prefix + mlp.fused, ("gate", "up"), trunk.hidden, 2 * width, layers)
+        draft.projection(mlp.fused, ("gate", "up"), trunk.hidden, 2 * width, layers)
     else:
         if mlp.gated:
-            draft.projection(f"{prefix}gate_proj", ("gate",), trunk.hidden, width, layers)
-        draft.projection(prefix + mlp.up, ("up",), trunk.hidden, width, layers)
-    draft.projection(prefix + mlp.down, ("down",), width, trunk.hidden, layers)
+            draft.projection("gate_proj", ("gate",), trunk.hidden, width, layers)
+        draft.projection(mlp.up, ("up",), trunk.hidden, width, layers)
+    draft.projection(mlp.down, ("down",), width, trunk.hidden, layers)

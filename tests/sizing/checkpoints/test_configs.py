@@ -116,6 +116,16 @@ def test_a_configuration_of_the_catalog_gives_the_catalogs_figures(slug: str) ->
         assert getattr(model, figure) == seed[figure], figure
 
 
+@pytest.mark.parametrize("slug", CATALOG)
+def test_a_configuration_of_the_catalog_gives_the_catalogs_projections(slug: str) -> None:
+    expected = {(e["module"], *e["serves"], e["in_features"], e["out_features"], e["layers"]) for e in projected(slug)}
+    model = read(CATALOG[slug])
+    derived = {(e.module, *e.serves, e.in_features, e.out_features, e.layers) for e in model.projections}
+    more = {"c_fc", "c_proj"}  # StarCoder2's network, of which the catalog says nothing
+    assert {entry for entry in derived if entry[0] not in more} == expected
+    assert model.shape(slug).training is not None
+
+
 @pytest.mark.parametrize("slug", ADAPTERS)
 def test_rank_16_adapters_on_attention_have_the_counted_parameters(slug: str) -> None:
     assert read(CATALOG[slug]).adapter_parameters(16) == ADAPTERS[slug]
@@ -259,6 +269,11 @@ def test_a_window_switched_off_is_none_and_one_of_upper_layers_is_one() -> None:
     assert groups(read(config)) == [(36, 2048, 8, None)]
     switched_on = read({**config, "use_sliding_window": True})
     assert groups(switched_on) == [(32, 2048, 8, None), (4, 2048, 8, 32_768)]
+
+
+def projected(slug: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = SEEDS[slug]["projections"]
+    return found
 
 
 def with_json(name: str, **fields: Any) -> dict[str, Any]:
