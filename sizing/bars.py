@@ -87,10 +87,10 @@ def memory_bar(estimate: MemoryEstimate, labels: Mapping[str, str], sizes: Itera
     scale = max([need, *(size.memory_bytes for size in marked)]) * 102 // 100
     segments, start = [], 0
     for term in estimate.terms:
-        segments.append(_segment(term.code, labels[term.code], start, term.bytes, scale))
+        segments.append(segment(term.code, labels[term.code], start, term.bytes, scale))
         start += term.bytes
     holding = [size.memory_bytes for size in marked if size.memory_bytes > need]
-    free = _segment("free", "Free", need, holding[0] - need, scale) if holding else None
+    free = segment("free", "Free", need, holding[0] - need, scale) if holding else None
     ticks = tuple(
         Tick(
             label=size.label,
@@ -122,7 +122,8 @@ def _apart(smaller: Size, larger: Size) -> bool:
     return larger.memory_bytes * 100 >= smaller.memory_bytes * (100 + APART_PERCENT)
 
 
-def _segment(code: str, label: str, start: int, length: int, scale: int) -> Segment:
+def segment(code: str, label: str, start: int, length: int, scale: int) -> Segment:
+    """A part of a bar from `start` on, all in the unit of `scale`, which is the whole bar."""
     return Segment(
         code=code,
         label=label,
