@@ -13,6 +13,8 @@ worker_class = "gthread"
 threads = 8
 timeout = 60
 graceful_timeout = 10
+# The address is the state of every public page; the calculator's with twenty entries and their reasons is a long one.
+limit_request_line = 8190
 # Each request is logged once, by the application, with its request id.
 accesslog = None
 loglevel = "warning"
