@@ -1,10 +1,12 @@
 from django.urls import path
 
 from sizing.api import RecommendationsView, SizingView
+from sizing.api_vectors import VectorsView
 from sizing.calculator.api import CalculatorView, StagesView
 
 urlpatterns = [
     path("sizing", SizingView.as_view(), name="api-sizing"),
+    path("sizing/vectors", VectorsView.as_view(), name="api-vectors"),
     path("recommendations", RecommendationsView.as_view(), name="api-recommendations"),
     path("calculator", CalculatorView.as_view(), name="api-calculator"),
     path("calculator/stages", StagesView.as_view(), name="api-calculator-stages"),
