@@ -21,10 +21,10 @@ MAGIC = b"GGUF"
 # Vocabularies make headers of 5 to 15 MB; the largest known lists some 2,000 tensors.
 MOST_HEADER_BYTES = 48 * MIB
 MOST_KEYS = 10_000
-MOST_TENSORS = 100_000
+MOST_TENSORS = 20_000
 LONGEST_KEY = 500
 LONGEST_TEXT = MIB
-MOST_ITEMS = 1_000_000
+MOST_ITEMS = 1_500_000
 DEEPEST_ARRAY = 3
 MOST_DIMENSIONS = 4
 MOST_BYTES = 10**15
@@ -142,6 +142,7 @@ class _Cursor:
             data = data[:MOST_HEADER_BYTES]
         self._data = memoryview(data)
         self._place = 0
+        self._items = 0
 
     def skip(self, size: int) -> int:
         """Moves over `size` bytes and gives where they began."""
@@ -197,7 +198,8 @@ class _Cursor:
         number, count = self.number("<I"), self.number("<Q")
         if depth >= DEEPEST_ARRAY:
             raise UnreadableModel(name, f"arrays are nested deeper than {DEEPEST_ARRAY} levels", _FIX)
-        if count > MOST_ITEMS:
+        self._items += min(count, MOST_ITEMS) + 1
+        if count > MOST_ITEMS or self._items > 2 * MOST_ITEMS:
             raise UnreadableModel(name, f"it states {count:,} items, at most {MOST_ITEMS:,} are read", _FIX)
         code = _NUMBERS.get(number)
         if code is not None:

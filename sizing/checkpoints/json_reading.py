@@ -20,24 +20,25 @@ MIB = 2**20
 DEEPEST = 32
 LONGEST_NUMBER = 40
 
-# A string as one token (brackets in it are text), or one mark of structure. Possessive: no way back, no memory.
-_TOKENS = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[\[\]{},]', re.DOTALL)
+# A string (brackets in it are text), or one mark of structure. Possessive, and a string without an end reaches to the
+# end of the document: every byte is looked at once.
+_TOKENS = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[\]{},]', re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How much of a document is read. `entries` counts commas and brackets, which bounds the objects built from it."""
+    """How much of a document is read. `tokens` counts strings, commas and brackets: they bound what is built of it."""
 
     bytes: int
-    entries: int
+    tokens: int
 
 
 # The largest published config.json known is some 10 KiB. An index names each tensor: 92,000 names take 9 MB.
 # A header says more of each tensor, and of one shard only; the format itself allows 100 MB.
 LIMITS = {
-    CONFIG: Limits(bytes=MIB, entries=50_000),
-    INDEX: Limits(bytes=24 * MIB, entries=400_000),
-    SAFETENSORS: Limits(bytes=16 * MIB, entries=600_000),
+    CONFIG: Limits(bytes=MIB, tokens=100_000),
+    INDEX: Limits(bytes=24 * MIB, tokens=900_000),
+    SAFETENSORS: Limits(bytes=16 * MIB, tokens=900_000),
 }
 
 
@@ -102,21 +103,18 @@ def _checked_text(data: bytes | str, document: str, limits: Limits) -> str:
 
 
 def _measure(data: bytes, document: str, limits: Limits) -> None:
-    depth = entries = 0
-    for token in _TOKENS.finditer(data):
-        mark = token.group()[:1]
-        if mark == b'"':
-            continue
-        entries += 1
+    depth = 0
+    for tokens, token in enumerate(_TOKENS.finditer(data), start=1):
+        mark = data[token.start()]
         if mark in b"[{":
             depth += 1
         elif mark in b"]}":
             depth -= 1
         if depth > DEEPEST:
             raise UnreadableModel(document, f"it is nested deeper than {DEEPEST} levels", "Upload the file unchanged")
-        if entries > limits.entries:
+        if tokens > limits.tokens:
             raise UnreadableModel(
-                document, f"it has more than {limits.entries:,} entries", "Upload the file of one model"
+                document, f"it has more than {limits.tokens:,} entries", "Upload the file of one model"
             )
 
 

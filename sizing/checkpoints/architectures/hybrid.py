@@ -66,6 +66,7 @@ def read_nemotron(draft: Draft) -> Trunk:
     """Nemotron-H and Nemotron 3: one kind of block in each layer, spelled as a string of letters."""
     text = draft.text
     trunk = draft.trunk(tied=False)
+    text.must_be("tie_word_embeddings", False, "this architecture does not share the vocabulary's matrix")
     pattern, name = _pattern(draft, trunk)
     text.must_be("attention_bias", False, "its biases are not counted")
     text.must_be("mamba_proj_bias", False, "its biases are not counted")

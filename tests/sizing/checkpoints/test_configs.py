@@ -235,6 +235,7 @@ def test_a_size_that_is_no_size_is_refused_by_its_field(field: str, value: objec
         ("nvidia/Nemotron-H-56B-Base-8K", {"hybrid_override_pattern": "X" * 118}, "hybrid_override_pattern"),
         ("nvidia/Nemotron-H-56B-Base-8K", {"hybrid_override_pattern": "M" * 118}, "hybrid_override_pattern"),
         ("nvidia/Nemotron-H-56B-Base-8K", {"mamba_ssm_cache_dtype": "int3"}, "mamba_ssm_cache_dtype"),
+        ("nvidia/Nemotron-H-56B-Base-8K", {"tie_word_embeddings": True}, "tie_word_embeddings"),
         ("nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", {"moe_latent_size": 1024}, "moe_latent_size"),
         ("medgemma-27b-it", {"vision_config": ...}, "vision_config"),
         ("medgemma-27b-it", {"text_config": []}, "text_config"),
