@@ -250,7 +250,7 @@ structlog.configure(
     cache_logger_on_first_use=True,
 )
 _renderers: list[structlog.typing.Processor] = (
-    [structlog.dev.ConsoleRenderer(colors=False)]
+    [structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)]
     if DEMO or DEBUG
     else [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
 )
