@@ -116,7 +116,7 @@ def parameter_count(text: str, unit: str) -> int:
         label="Parameters",
         unit=unit.removesuffix("s"),
         least=Decimal(1).scaleb(-places),
-        most=Decimal(MAX_PARAMETERS).scaleb(-places),
+        most=Decimal(MAX_PARAMETERS // 10**places),
         places=places,
         example="7.5",
     ).clean(text)
