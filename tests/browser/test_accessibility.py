@@ -14,6 +14,9 @@ pytestmark = pytest.mark.browser
 
 WORKLOAD = "task=run&model=llama-3.1-8b&precision_bits=16&context=4096&requests=1&term_days=7&lots=1&tier=any"
 
+CALCULATOR = "parameters=7&parameter_unit=billions&reserve_1_name=Cache&reserve_1_gib=6&reserve_1_reason=four+users"
+STAGES = "stage_1_name=Encode&stage_1_weights_gib=1.5&stage_1_working_memory_gib=2&stage_1_load=step"
+
 
 def violations(page: Page) -> list[str]:
     """What axe has to say, everything folded open first."""
@@ -33,6 +36,9 @@ def test_axe_finds_nothing_on_the_main_pages(open_page: Callable[..., Page], acm
         "/launch/result/",
         f"/launch/result/?{WORKLOAD}&budget_usd=60",
         f"/launch/result/?{WORKLOAD.replace('4096', '131072').replace('requests=1', 'requests=99')}",
+        "/calculator/?parameters=x&reserve_1_gib=x",
+        f"/calculator/?{CALCULATOR}",
+        f"/calculator/stages/?{STAGES}",
         f"/orders/review/?machine={machine.pk}&{WORKLOAD}",
     ]
     for address in addresses:
@@ -46,6 +52,6 @@ def test_axe_finds_nothing_on_the_main_pages(open_page: Callable[..., Page], acm
 
 def test_axe_finds_nothing_on_a_small_screen(open_page: Callable[..., Page]) -> None:
     page = open_page(width=375)
-    for address in ["/", "/catalog/", "/launch/", f"/launch/result/?{WORKLOAD}"]:
+    for address in ["/", "/catalog/", "/launch/", f"/launch/result/?{WORKLOAD}", f"/calculator/?{CALCULATOR}"]:
         page.goto(address)
         assert violations(page) == [], address
