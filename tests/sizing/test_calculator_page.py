@@ -202,7 +202,7 @@ def test_the_empty_pages_judge_nothing_and_have_three_rows(db: None) -> None:
 def test_a_row_is_added_without_script_and_nothing_is_lost_or_judged(db: None) -> None:
     text = page({"parameters": "x", "reserve_1_name": "Cache", "rows": "4"})
     assert re.findall(r">Entry (\d+)", text) == ["1", "2", "3", "4"]
-    assert re.search(r'name="rows" value="5">Add a row', text)
+    assert re.search(r'name="rows" value="5" formaction="[^"]*#id_reserve_5_name">Add a row', text)
     assert 'name="reserve_1_name" value="Cache"' in text
     assert "There is a problem" not in text
     assert "Add a row" not in page({"rows": "20"})
