@@ -9,25 +9,24 @@ from typing import Any
 from django.utils.datastructures import MultiValueDict
 
 from catalog.models import Machine
-from catalog.units import to_gib
 from sizing import explain
 from sizing.answers import Candidate
 from sizing.documents import memory_document
 from sizing.engine import ENGINE_VERSION, confidence
 from sizing.engine.fit import Device, Fit, Rejection, fit
-from sizing.engine.parallelism import copies_cache
-from sizing.engine.workloads import RunModel
-from sizing.explain.words import counted, gib
+from sizing.engine.workloads import Workload as SizedWorkload
+from sizing.explain.words import gib
 from sizing.forms import WORKLOAD_NAMES, workload_from
 from sizing.models import AiModel
+from sizing.permalinks import workload_document
 
 
 @dataclass(frozen=True)
 class Workload:
     """A workload of a catalog model, with the fields the API knows it by."""
 
-    ai_model: AiModel
-    run: RunModel
+    ai_model: AiModel | None
+    run: SizedWorkload
     fields: dict[str, Any]
 
 
@@ -37,19 +36,16 @@ def workload_in(data: MultiValueDict) -> Workload | None:
     Raises: sizing.forms.InvalidInput.
     """
     given: Mapping[str, Any] = {name: data.getlist(name) for name in WORKLOAD_NAMES if any(data.getlist(name))}
-    if not given:
-        return None
+    return workload_of(given) if given else None
+
+
+def workload_of(given: Mapping[str, Any]) -> Workload:
+    """The workload in values by the names of the API.
+
+    Raises: sizing.forms.InvalidInput.
+    """
     ai_model, run = workload_from(given)
-    fields: dict[str, Any] = {
-        "task": "run",
-        "model": ai_model.slug,
-        "precision_bits": run.precision_bits,
-        "context": run.context,
-        "requests": run.requests,
-    }
-    if run.reserve_bytes:
-        fields |= {"reserve_gib": str(to_gib(run.reserve_bytes)), "reserve_reason": run.reserve_reason}
-    return Workload(ai_model, run, fields)
+    return Workload(ai_model, run, workload_document(ai_model, run))
 
 
 def sizing_document(workload: Workload, machine: Machine) -> dict[str, Any]:
@@ -59,28 +55,29 @@ def sizing_document(workload: Workload, machine: Machine) -> dict[str, Any]:
     memory = memory_document(workload.ai_model, workload.run, gpus)
     each = f" on each of {gpus} GPUs" if gpus > 1 else ""
     need = gib(found.estimate.per_gpu_bytes) if found else f"{memory['total_gib']} GiB"
-    run = workload.run
+    run, ai_model = workload.run, workload.ai_model
     document: dict[str, Any] = {
-        "headline": f"{workload.ai_model.name}, {run.precision_bits} bits, {counted(run.context, 'token')} × "
-        f"{counted(run.requests, 'request')} needs {need}{each}",
+        "headline": f"{explain.workload_words(run)} needs {need}{each}",
         "workload": workload.fields,
-        "model": {"slug": workload.ai_model.slug, "name": workload.ai_model.name, "url": workload.ai_model.source_url},
+        "model": None
+        if ai_model is None
+        else {"slug": ai_model.slug, "name": ai_model.name, "url": ai_model.source_url},
         "memory": memory,
         "fits": isinstance(found, Fit),
         "engine_version": ENGINE_VERSION,
     }
     if isinstance(found, Fit):
-        return document | _why(run, machine, found)
+        return document | _why(machine, found)
     return document | {"why_not": _why_not(found, machine)}
 
 
-def _fit(run: RunModel, machine: Machine) -> Fit | Rejection | None:
+def _fit(run: SizedWorkload, machine: Machine) -> Fit | Rejection | None:
     if machine.gpu_memory_bytes is None:
         return None
     return fit(run, Device(machine.gpu_count, machine.gpu_memory_bytes))
 
 
-def _why(run: RunModel, machine: Machine, found: Fit) -> dict[str, Any]:
+def _why(machine: Machine, found: Fit) -> dict[str, Any]:
     candidate = Candidate(
         machine=machine,
         estimate=found.estimate,
@@ -88,13 +85,10 @@ def _why(run: RunModel, machine: Machine, found: Fit) -> dict[str, Any]:
         package_usd=machine.price_7_days_usd,
         order_total_usd=machine.price_7_days_usd,
         confidence=confidence.judge(
-            precision_bits=run.precision_bits,
-            gpus_used=found.estimate.gpus,
-            memory_source=machine.memory_source,
-            headroom_bytes=found.headroom_bytes,
+            found.estimate,
             memory_bytes=found.device.memory_bytes,
+            memory_source=machine.memory_source,
             cuda=machine.gpu.cuda,
-            cache_copied=copies_cache(run.model, found.estimate.gpus),
         ),
     )
     reasons = [reason._asdict() for reason in explain.confidence_reasons(candidate)]

@@ -121,4 +121,4 @@ def _again(order: Order) -> str:
     pairs += [("environment", order.environment)]
     if order.environment_notes:
         pairs.append(("notes", order.environment_notes))
-    return urlencode(pairs + list((order.workload or {}).items()))
+    return urlencode(pairs + list((order.workload or {}).items()), doseq=True)

@@ -13,8 +13,9 @@ from simple_history.admin import SimpleHistoryAdmin
 
 from sizing import explain
 from sizing.engine.estimate import estimate
-from sizing.engine.workloads import RunModel
+from sizing.engine.workloads import FineTune, GenerateImages, RunModel, Transcribe, Workload
 from sizing.models import AiModel, AiModelQuerySet
+from sizing.workload_form import DEFAULT_SEQUENCE_LENGTH
 
 EXAMPLE_CONTEXT = 4096
 
@@ -43,9 +44,20 @@ class AiModelForm(forms.ModelForm):
                 "qk_rope_head_dim with kv_heads null. Empty means that the layout is unknown: the model is "
                 "then not sized."
             ),
+            "projections": (
+                'A list such as [{"module": "q_proj", "serves": ["q"], "in_features": 4096, "out_features": 4096, '
+                '"layers": 32}]. A fused module serves several of q, k, v, o, gate, up and down. Empty means that they '
+                "are unknown: fine-tuning is then not sized."
+            ),
+            "networks": (
+                'A list such as [{"role": "denoiser", "name": "UNet2DConditionModel", "parameters": 2567463684}]; the '
+                "roles are denoiser, text_encoder, vae and safety_checker. Their sum is the number of parameters."
+            ),
         }
         error_messages = {
             "cache_groups": {"invalid": 'This is not JSON. Write a list such as [{"layers": 32, …}].'},
+            "projections": {"invalid": 'This is not JSON. Write a list such as [{"module": "q_proj", …}].'},
+            "networks": {"invalid": 'This is not JSON. Write a list such as [{"role": "denoiser", …}].'},
             "sources": {"invalid": 'This is not JSON. Write a list such as ["https://…"].'},
         }
 
@@ -57,13 +69,13 @@ class AiModelAdmin(SimpleHistoryAdmin):
     list_display = (
         "name", "slug", "family", "parameters_shown", "max_context", "license_shown", "example_total", "problem",
     )  # fmt: skip
-    list_filter = (SizableFilter, "family", "accepts_images", "release_year")
+    list_filter = (SizableFilter, "kind", "family", "accepts_images", "release_year")
     list_per_page = 100
     search_fields = ("name", "slug", "family", "license")
-    readonly_fields = ("worked_example",)
+    readonly_fields = ("worked_example", "training_example")
     fieldsets = (
         (None, {"fields": ("name", "slug", "family", "kind", "accepts_images", "release_year")}),
-        ("Worked example", {"fields": ("worked_example",)}),
+        ("Worked example", {"fields": ("worked_example", "training_example")}),
         ("Size", {"fields": ("parameters", "active_parameters")}),
         (
             "Shape",
@@ -75,6 +87,9 @@ class AiModelAdmin(SimpleHistoryAdmin):
             },
         ),
         ("Cache", {"fields": ("cache_groups", "state_bytes_per_sequence", "cache_note")}),
+        ("Fine-tuning", {"fields": ("projections",)}),
+        ("Image pipelines", {"fields": ("networks",)}),
+        ("Speech recognition", {"fields": (("decoder_layers", "max_source_positions", "max_target_positions"),)}),
         ("Where this was read", {"fields": ("license", "source_url", "revision", "sources")}),
     )  # fmt: skip
 
@@ -86,17 +101,16 @@ class AiModelAdmin(SimpleHistoryAdmin):
     def license_shown(self, model: AiModel) -> str:
         return model.license_text
 
-    @admin.display(description=f"16 bits, {EXAMPLE_CONTEXT:,} × 1")
+    @admin.display(description="example")
     def example_total(self, model: AiModel) -> str:
-        return (
-            "not sized"
-            if model.missing_figure or model.kind != AiModel.Kind.LANGUAGE
-            else explain.gib(estimate(example(model)).total_bytes)
-        )
+        if model.missing_figure:
+            return "not sized"
+        workload = example(model)
+        return f"{explain.gib(estimate(workload).total_bytes)} ({example_words(workload)})"
 
     @admin.display(description="problem")
     def problem(self, model: AiModel) -> str:
-        return model.unsizable_reason or "none"
+        return model.unsizable_reason or model.untrainable_reason or "none"
 
     @admin.display(description="what it needs at 16 bits")
     def worked_example(self, model: AiModel) -> SafeString | str:
@@ -105,18 +119,43 @@ class AiModelAdmin(SimpleHistoryAdmin):
             return "Shown once the model is saved."
         if model.missing_figure:
             return model.unsizable_reason
-        if model.kind != AiModel.Kind.LANGUAGE:
-            return "Not sized yet."
-        workload = example(model)
-        need = estimate(workload)
-        rows = [(explain.LABELS[term.code], explain.formula(term), explain.gib(term.bytes)) for term in need.terms]
-        context = f"{workload.context:,} tokens × 1 request, on one GPU"
-        rows.append(("Total", context, explain.gib(need.total_bytes)))
-        body = format_html_join("", "<tr><th scope='row'>{}</th><td>{}</td><td>{}</td></tr>", rows)
-        return format_html("<table><tbody>{}</tbody></table>", body)
+        return _table(example(model))
+
+    @admin.display(description="what fine-tuning it needs")
+    def training_example(self, model: AiModel) -> SafeString | str:
+        """The lines of LoRA with its defaults, or which figure is missing for them."""
+        if model.pk is None:
+            return "Shown once the model is saved."
+        if "fine_tune" not in model.tasks:
+            return "Only language models are fine-tuned."
+        if model.missing_for("fine_tune"):
+            return model.untrainable_reason or model.unsizable_reason
+        shape = model.trainable_shape()
+        return _table(FineTune(shape, sequence_length=min(DEFAULT_SEQUENCE_LENGTH, shape.max_context)))
 
 
-def example(model: AiModel) -> RunModel:
-    """The example's workload, shorter for a model whose longest context is shorter."""
+def _table(workload: Workload) -> SafeString:
+    need = estimate(workload)
+    rows = [(explain.label(term.code), explain.formula(term), explain.gib(term.bytes)) for term in need.terms]
+    rows.append(("Total", f"{example_words(workload)}, on one GPU", explain.gib(need.total_bytes)))
+    body = format_html_join("", "<tr><th scope='row'>{}</th><td>{}</td><td>{}</td></tr>", rows)
+    return format_html("<table><tbody>{}</tbody></table>", body)
+
+
+def example(model: AiModel) -> Workload:
+    """The example's workload, shorter for a language model whose longest context is shorter."""
+    if model.kind == AiModel.Kind.IMAGE:
+        return GenerateImages(model.image_pipeline())
+    if model.kind == AiModel.Kind.SPEECH:
+        return Transcribe(model.speech_model())
     shape = model.shape()
     return RunModel(shape, context=min(EXAMPLE_CONTEXT, shape.max_context))
+
+
+def example_words(workload: Workload) -> str:
+    """What an example assumes: "4,096 tokens × 1 request"."""
+    if isinstance(workload, RunModel):
+        return f"{workload.context:,} tokens × 1 request"
+    if isinstance(workload, FineTune):
+        return f"{workload.sequence_length:,} tokens × 1 sequence, rank {workload.rank}"
+    return "1 audio stream" if isinstance(workload, Transcribe) else "one image"

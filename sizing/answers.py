@@ -10,7 +10,7 @@ from catalog.pricing import TERMS_DAYS
 from sizing.engine.confidence import Confidence
 from sizing.engine.errors import InvalidWorkload
 from sizing.engine.estimate import MemoryEstimate
-from sizing.engine.workloads import RunModel
+from sizing.engine.workloads import Workload
 from sizing.models import AiModel
 
 ANY_TIER = "any"
@@ -31,10 +31,10 @@ NOT_CONSIDERED = (
 
 @dataclass(frozen=True)
 class Question:
-    """A workload of a catalog model, and what the person would rather have."""
+    """A workload of a catalog model, and what the person would rather have. A notebook has no model."""
 
-    ai_model: AiModel
-    workload: RunModel
+    ai_model: AiModel | None
+    workload: Workload
     preferences: "Preferences"
 
 

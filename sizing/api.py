@@ -13,8 +13,8 @@ from rest_framework.views import APIView
 from sizing import explain
 from sizing.answers import Question
 from sizing.documents import answer_document, memory_document
-from sizing.engine.parallelism import is_legal_split
-from sizing.engine.workloads import RunModel
+from sizing.engine.estimate import splits
+from sizing.engine.workloads import Workload
 from sizing.forms import InputError, InvalidInput, nested_question_from
 from sizing.json_input import (
     PREFERENCE_KINDS,
@@ -32,7 +32,19 @@ _OBJECTS = extend_schema(request=OpenApiTypes.OBJECT, responses=OpenApiTypes.OBJ
 
 
 class SizingView(APIView):
-    """A workload's memory, for one GPU or for a legal split over `gpus`."""
+    """A workload's memory, line by line, for one GPU or for a legal split over `gpus`.
+
+    `workload.task` decides the other fields of `workload`:
+
+    - `run` with a language model: `model`, `precision_bits` (16, 8, 4), `context`, `requests`
+    - `run` with a speech recognition model: `model`, `precision_bits`, `streams`
+    - `fine_tune`: `model`, `precision_bits`, `sequence_length`, `batch_size`, `rank`, `target_modules`, `method`
+    - `image`: `model`
+    - `notebook`: `gpu_memory_gib` or `gpu_memory_gb`
+
+    All but `notebook` take `reserve_gib` with `reserve_reason`. Only a language model that is run can be split; the
+    other tasks are sized for one GPU.
+    """
 
     @_OBJECTS
     def post(self, request: Request) -> Response:
@@ -49,7 +61,7 @@ class SizingView(APIView):
 
 
 class RecommendationsView(APIView):
-    """Where a workload fits now, cheapest first, and why."""
+    """Where a workload fits now, cheapest first, and why. `workload` has the fields of the sizing request."""
 
     @_OBJECTS
     def post(self, request: Request) -> Response:
@@ -89,10 +101,10 @@ def _at(name: str, errors: list[InputError]) -> list[InputError]:
     return [replace(error, field=f"{name}.{error.field}") for error in errors]
 
 
-def _gpus(body: Body, workload: RunModel | None) -> tuple[int, list[InputError]]:
+def _gpus(body: Body, workload: Workload | None) -> tuple[int, list[InputError]]:
     value: Any = body.get("gpus", 1)
     if type(value) is not int:
         return 1, [InputError("gpus", "invalid", f"GPUs must be a whole number, not {kind_of(value)}.")]
-    if workload is not None and not is_legal_split(workload.model, value):
-        return 1, [InputError("gpus", "illegal_split", explain.illegal_split(workload.model))]
+    if workload is not None and value not in splits(workload):
+        return 1, [InputError("gpus", "illegal_split", explain.illegal_split(workload))]
     return value, []

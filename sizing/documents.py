@@ -12,13 +12,13 @@ from catalog.units import to_gib
 from sizing import explain
 from sizing.answers import Answer, Candidate, Change, NearestMiss, Question
 from sizing.engine.estimate import MemoryEstimate, Term, estimate, split_estimates
-from sizing.engine.workloads import RunModel
+from sizing.engine.workloads import Workload
 from sizing.models import AiModel
 
 Document = dict[str, Any]
 
 
-def memory_document(ai_model: AiModel, workload: RunModel, gpus: int = 1) -> Document:
+def memory_document(ai_model: AiModel | None, workload: Workload, gpus: int = 1) -> Document:
     """The memory block for `gpus` GPUs. `splits` has every legal split over more than one."""
     need = estimate(workload, gpus)
     return {
@@ -29,7 +29,7 @@ def memory_document(ai_model: AiModel, workload: RunModel, gpus: int = 1) -> Doc
         "lines": [line_document(need, term) for term in need.terms],
         "splits": [split_document(split) for split in split_estimates(workload) if split.gpus > 1],
         "assumptions": explain.assumptions(ai_model, need),
-        "sources": [{"title": title, "url": url} for title, url in explain.sources(ai_model)],
+        "sources": [{"title": title, "url": url} for title, url in explain.sources(ai_model, workload)],
     }
 
 
@@ -38,7 +38,7 @@ def line_document(need: MemoryEstimate, term: Term) -> Document:
     size = need.line_bytes(term)
     return {
         "code": term.code,
-        "label": explain.LABELS[term.code],
+        "label": explain.label(term.code),
         "formula": explain.formula(term),
         "bytes": size,
         "gib": _gib(size),
@@ -139,7 +139,9 @@ def answer_document(answer: Answer) -> Document:
         "nearest_miss": None if answer.nearest_miss is None else nearest_miss_document(answer.nearest_miss),
         "changes": [change_document(change) for change in answer.changes],
         "constraints": [constraint._asdict() for constraint in explain.constraints(answer)],
-        "limits": [limit._asdict() for limit in explain.LIMITS_OF_EVERY_ANSWER],
+        "limits": [
+            limit._asdict() for limit in (*explain.LIMITS_OF_EVERY_ANSWER, *explain.task_limits(question.workload))
+        ],
         "engine_version": answer.engine_version,
         "catalog_version": answer.catalog_version,
         "fingerprint": answer.fingerprint,

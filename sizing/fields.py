@@ -116,7 +116,7 @@ class WordField(TextField):
         text = super().clean(value)
         if text not in self.words:
             raise ValidationError(
-                f"{self.label} must be {_either(self.words)}; “{shown(text)}” is not.", "invalid_choice"
+                f"{self.label} must be {either(self.words)}; “{shown(text)}” is not.", "invalid_choice"
             )
         return text
 
@@ -132,14 +132,21 @@ class NumberChoiceField(WholeNumberField):
     def clean(self, value: Any) -> int:
         number = super().clean(value)
         if number not in self.numbers:
-            raise ValidationError(f"{self.label} must be {_either(self.numbers)} {self.unit}.", "invalid_choice")
+            raise ValidationError(f"{self.label} must be {either(self.numbers)} {self.unit}.", "invalid_choice")
         return number
 
 
-class CountriesField(forms.Field):
-    """Country codes and `EU`, each once, `EU` first and then by code."""
+class SeveralField(forms.Field):
+    """Any number of values, in JSON a list. `example` is such a list."""
 
     widget = forms.CheckboxSelectMultiple
+    example = "[]"
+
+
+class CountriesField(SeveralField):
+    """Country codes and `EU`, each once, `EU` first and then by code."""
+
+    example = '["EU", "US"]'
 
     def clean(self, value: Any) -> tuple[str, ...]:
         chosen = {self._code(text) for text in value or [] if text != ""}
@@ -155,6 +162,31 @@ class CountriesField(forms.Field):
         raise ValidationError(f"“{shown(text)}” is not a country code: {fix}.", "invalid_choice")
 
 
-def _either(words: Iterable[object]) -> str:
+class WordsField(SeveralField):
+    """One or more of a few known words, each once and in their own order; a text may hold several between commas."""
+
+    def __init__(self, *, label: str, words: Iterable[str], hint: str = "") -> None:
+        self.words = tuple(words)
+        super().__init__(
+            label=label,
+            help_text=hint,
+            widget=forms.CheckboxSelectMultiple(choices=[(word, word) for word in self.words]),
+        )
+        self.example = '["q", "v"]'
+
+    def clean(self, value: Any) -> tuple[str, ...]:
+        chosen = {word.strip() for text in value or [] for word in text.split(",")} - {""}
+        if not chosen:
+            raise ValidationError(f"{self.label} are empty: give one or more of {', '.join(self.words)}.", "required")
+        if unknown := sorted(chosen - set(self.words)):
+            raise ValidationError(
+                f"{self.label} must be one or more of {either(self.words)}; “{shown(unknown[0])}” is not.",
+                "invalid_choice",
+            )
+        return tuple(word for word in self.words if word in chosen)
+
+
+def either(words: Iterable[object], joined: str = "or") -> str:
+    """Words as one sentence has them: "a", "a or b", "a, b or c"."""
     *most, last = map(str, words)
-    return f"{', '.join(most)} or {last}"
+    return f"{', '.join(most)} {joined} {last}" if most else last

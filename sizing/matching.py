@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import datetime
 from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
@@ -28,9 +28,19 @@ from sizing.answers import (
 from sizing.engine import ENGINE_VERSION, confidence
 from sizing.engine.estimate import estimate
 from sizing.engine.kv_cache import ELEMENT_BYTES
+from sizing.engine.networks import IMAGE_BITS
 from sizing.engine.overhead import MARGIN_PERCENT, RUNTIME_BYTES
-from sizing.engine.parallelism import MAX_SPLIT, copies_cache
-from sizing.engine.workloads import PRECISIONS_BITS
+from sizing.engine.parallelism import MAX_SPLIT
+from sizing.engine.workloads import (
+    FineTune,
+    GenerateImages,
+    Notebook,
+    RunModel,
+    Transcribe,
+    lower_precisions,
+    precision_of,
+    task_of,
+)
 from sizing.nearest import helpful_changes, nearest_miss
 from sizing.survey import TOO_LITTLE, Search, Survey
 
@@ -82,7 +92,6 @@ def recommend(question: Question, *, now: datetime, limits: HardLimits | None = 
 
 def _candidates_of(search: Search) -> Callable[[Machine], Candidate]:
     """How a ranked row becomes a candidate."""
-    workload = search.question.workload
     preferences = search.question.preferences
     splits = {split.gpus: split for split in search.splits}
 
@@ -99,13 +108,10 @@ def _candidates_of(search: Search) -> Callable[[Machine], Candidate]:
             package_usd=package_usd,
             order_total_usd=package_usd * preferences.lots,
             confidence=confidence.judge(
-                precision_bits=workload.precision_bits,
-                gpus_used=split.gpus,
-                memory_source=machine.memory_source,
-                headroom_bytes=headroom_bytes,
+                split,
                 memory_bytes=machine.gpu_memory_bytes,
+                memory_source=machine.memory_source,
                 cuda=machine.gpu.cuda,
-                cache_copied=copies_cache(workload.model, split.gpus),
             ),
             misses=_misses(search, machine, package_usd),
         )
@@ -135,16 +141,15 @@ def _precision_alternatives(question: Question, survey: Survey) -> tuple[Precisi
     """Each lower precision that opens more machines; a cheaper one is among those, as the others fit already."""
     asked = survey.missing()
     alternatives = []
-    for bits in PRECISIONS_BITS:
+    for workload in lower_precisions(question.workload):
+        bits = precision_of(workload)
+        assert bits is not None, "what can be lowered is there"
         lower = survey.missing(precision_bits=bits)
-        if bits < question.workload.precision_bits and lower.machines > asked.machines:
+        if lower.machines > asked.machines:
             assert lower.cheapest_package_usd is not None
             alternatives.append(
                 PrecisionAlternative(
-                    bits,
-                    estimate(replace(question.workload, precision_bits=bits)),
-                    lower.machines - asked.machines,
-                    lower.cheapest_package_usd,
+                    bits, estimate(workload), lower.machines - asked.machines, lower.cheapest_package_usd
                 )
             )
     return tuple(alternatives)
@@ -183,17 +188,9 @@ def _constraints(search: Search) -> tuple[Constraint, ...]:
     workload, preferences = question.workload, question.preferences
     restricted = search.country_codes is not None
     applied: list[tuple[str, object]] = [
-        ("task", "run"),
-        ("model", question.ai_model.slug),
-        ("precision_bits", workload.precision_bits),
-        ("context", workload.context),
-        ("requests", workload.requests),
-        ("reserve_bytes", workload.reserve_bytes),
-        ("kv_cache_bits", ELEMENT_BYTES * 8),
-        ("margin_percent", MARGIN_PERCENT),
-        ("runtime_bytes", RUNTIME_BYTES),
+        *_of_the_workload(question),
         ("one_machine", True),
-        ("max_split", MAX_SPLIT),
+        *([("max_split", MAX_SPLIT)] if isinstance(workload, RunModel) else []),
         ("term_days", preferences.term_days),
         ("lots", preferences.lots),
         ("tier", preferences.tier),
@@ -216,11 +213,55 @@ def _constraints(search: Search) -> tuple[Constraint, ...]:
     return tuple(Constraint(code, value) for code, value in applied)
 
 
+def _of_the_workload(question: Question) -> list[tuple[str, object]]:
+    """What the estimate takes into account."""
+    workload, model = question.workload, question.ai_model.slug if question.ai_model else ""
+    if isinstance(workload, Notebook):
+        return [("task", "notebook"), ("stated_need", workload.stated), ("nothing_added", True)]
+    found: list[tuple[str, object]] = [("task", task_of(workload)), ("model", model)]
+    match workload:
+        case RunModel():
+            found += [
+                ("precision_bits", workload.precision_bits),
+                ("context", workload.context),
+                ("requests", workload.requests),
+                ("reserve_bytes", workload.reserve_bytes),
+                ("kv_cache_bits", ELEMENT_BYTES * 8),
+            ]
+        case FineTune():
+            found += [
+                ("method", "lora"),
+                ("precision_bits", workload.precision_bits),
+                ("sequence_length", workload.sequence_length),
+                ("batch_size", workload.batch_size),
+                ("rank", workload.rank),
+                ("target_modules", workload.target_modules),
+                ("reserve_bytes", workload.reserve_bytes),
+                ("checkpointing", True),
+            ]
+        case GenerateImages():
+            found += [
+                ("image_bits", IMAGE_BITS),
+                ("images", 1),
+                ("reserve_bytes", workload.reserve_bytes),
+            ]
+        case Transcribe():
+            found += [
+                ("precision_bits", workload.precision_bits),
+                ("streams", workload.streams),
+                ("window", (workload.model.max_source_positions, workload.model.max_target_positions)),
+                ("reserve_bytes", workload.reserve_bytes),
+                ("kv_cache_bits", ELEMENT_BYTES * 8),
+            ]
+    return [*found, ("margin_percent", MARGIN_PERCENT), ("runtime_bytes", RUNTIME_BYTES)]
+
+
 def _fingerprint(question: Question, limits: HardLimits, version: str) -> str:
     """A digest of everything the answer follows from; of the time only what it means for the catalog's version."""
     preferences = question.preferences
     inputs = {
-        "model": question.ai_model.slug,
+        **_kind_of_work(question),
+        "model": question.ai_model.slug if question.ai_model else None,
         "workload": asdict(question.workload),
         "preferences": asdict(preferences) | {"countries": sorted(set(preferences.countries))},
         "limits": {
@@ -232,6 +273,12 @@ def _fingerprint(question: Question, limits: HardLimits, version: str) -> str:
     }
     canonical = json.dumps(inputs, sort_keys=True, separators=(",", ":"), default=_canonical_amount)
     return f"sha256:{hashlib.sha256(canonical.encode()).hexdigest()}"
+
+
+def _kind_of_work(question: Question) -> dict[str, str]:
+    """What tells the tasks apart whose figures could be the same; language-model inference is the unmarked one."""
+    workload = question.workload
+    return {} if isinstance(workload, RunModel) else {"workload_kind": type(workload).__name__}
 
 
 def _canonical_amount(amount: object) -> str:

@@ -9,8 +9,8 @@ from django.db.models import Max, Min, Q, QuerySet
 from catalog.models import Machine
 from catalog.pricing import TERMS_DAYS
 from sizing.answers import ANY_TIER, Change, NearestMiss
-from sizing.engine.fit import Device, Rejection, fit, largest_context, most_requests
-from sizing.engine.workloads import PRECISIONS_BITS
+from sizing.engine.fit import Device, Rejection, fit, largest
+from sizing.engine.workloads import lower_precisions, precision_of, shrinkable
 from sizing.survey import Found, Search, Survey
 
 MAX_CHANGES = 8
@@ -70,14 +70,15 @@ def _candidates(search: Search, survey: Survey) -> Iterator[tuple[str, object, F
         cheapest = survey.missing([field]).cheapest_package_usd
         if cheapest is not None:
             yield ask(field, needed(search, cheapest))
-    for bits in PRECISIONS_BITS:
-        if bits < workload.precision_bits:
-            yield "precision_bits", bits, survey.missing(precision_bits=bits)
+    for lower in lower_precisions(workload):
+        bits = precision_of(lower)
+        yield "precision_bits", bits, survey.missing(precision_bits=bits)
     devices = largest_devices(search.preferred())
-    for field, most in (("context", largest_context), ("requests", most_requests)):
-        largest = max((most(workload, device) or 0 for device in devices), default=0)
-        if 0 < largest < getattr(workload, field):
-            yield ask(field, largest)
+    for field in shrinkable(workload):
+        asked = getattr(workload, field)
+        most = max((largest(workload, field, asked, device) or 0 for device in devices), default=0)
+        if 0 < most < asked:
+            yield ask(field, most)
     lots = _most_lots(search)
     if 0 < lots < preferences.lots:
         yield ask("lots", lots)

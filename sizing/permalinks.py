@@ -8,20 +8,14 @@ from urllib.parse import urlencode
 
 from catalog.units import to_gib
 from sizing.answers import Preferences, Question
+from sizing.engine.workloads import FineTune, Notebook, Workload, task_of
+from sizing.models import AiModel
 
 
 def canonical_pairs(question: Question) -> list[tuple[str, str]]:
     """The question as names and values in the order of its address. `question_from` reads them back to the same."""
-    workload, preferences = question.workload, question.preferences
-    pairs = [
-        ("task", "run"),
-        ("model", question.ai_model.slug),
-        ("precision_bits", str(workload.precision_bits)),
-        ("context", str(workload.context)),
-        ("requests", str(workload.requests)),
-    ]
-    if workload.reserve_bytes:
-        pairs += [("reserve_gib", str(to_gib(workload.reserve_bytes))), ("reserve_reason", workload.reserve_reason)]
+    preferences = question.preferences
+    pairs = workload_pairs(question.ai_model, question.workload)
     pairs += [
         ("term_days", str(preferences.term_days)),
         ("lots", str(preferences.lots)),
@@ -35,6 +29,33 @@ def canonical_pairs(question: Question) -> list[tuple[str, str]]:
     return pairs
 
 
+def workload_pairs(ai_model: AiModel | None, workload: Workload) -> list[tuple[str, str]]:
+    """The workload alone as names and values, in canonical order; `target_modules` has one pair for each word."""
+    pairs = []
+    for name, value in workload_document(ai_model, workload).items():
+        pairs += [(name, str(one)) for one in (value if isinstance(value, list) else [value])]
+    return pairs
+
+
+def workload_document(ai_model: AiModel | None, workload: Workload) -> dict[str, Any]:
+    """The workload as the API takes it, defaults included."""
+    document: dict[str, Any] = {"task": task_of(workload)}
+    if isinstance(workload, Notebook):
+        figure, unit = workload.stated.split()
+        return document | {f"gpu_memory_{unit.lower()}": figure}
+    assert ai_model is not None, "only a notebook has no model"
+    document["model"] = ai_model.slug
+    document |= {name: getattr(workload, name) for name in _COUNTS if hasattr(workload, name)}
+    if isinstance(workload, FineTune):
+        document |= {"target_modules": list(workload.target_modules), "method": "lora"}
+    if workload.reserve_bytes:
+        document |= {"reserve_gib": str(to_gib(workload.reserve_bytes)), "reserve_reason": workload.reserve_reason}
+    return document
+
+
+_COUNTS = ("precision_bits", "context", "requests", "streams", "sequence_length", "batch_size", "rank")
+
+
 def canonical_query(question: Question) -> str:
     """The query string of the question's address, without the question mark."""
     return urlencode(canonical_pairs(question))
@@ -44,22 +65,20 @@ def changed(question: Question, field: str, value: Any) -> Question:
     """The question with one input changed, by its name; `reserve_gib` can only be taken away."""
     if field in {one.name for one in fields(Preferences)}:
         return replace(question, preferences=replace(question.preferences, **{field: value}))
-    if field == "reserve_gib":
+    if field == "reserve_gib" and not isinstance(question.workload, Notebook):
         return replace(question, workload=replace(question.workload, reserve_bytes=0, reserve_reason=""))
     return replace(question, workload=replace(question.workload, **{field: value}))
 
 
 def api_request(question: Question) -> str:
     """The body of the API request that asks this very question."""
-    pairs = [(name, value) for name, value in canonical_pairs(question) if name != "countries"]
-    numbers = {"precision_bits", "context", "requests", "term_days", "lots"}
-    values: dict[str, Any] = {name: int(value) if name in numbers else value for name, value in pairs}
-    values["countries"] = list(question.preferences.countries)
     wished = {one.name for one in fields(Preferences)}
-    body = {
-        "workload": {name: value for name, value in values.items() if name not in wished},
-        "preferences": {name: value for name, value in values.items() if name in wished},
+    pairs = [(name, value) for name, value in canonical_pairs(question) if name in wished and name != "countries"]
+    preferences: dict[str, Any] = {
+        name: int(value) if name in ("term_days", "lots") else value for name, value in pairs
     }
+    preferences["countries"] = list(question.preferences.countries)
+    body = {"workload": workload_document(question.ai_model, question.workload), "preferences": preferences}
     return json.dumps(body, ensure_ascii=False)
 
 

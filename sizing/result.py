@@ -15,6 +15,7 @@ from sizing import explain
 from sizing.answers import Answer, Candidate, Change, PrecisionAlternative, Question
 from sizing.bars import PATTERNS, MemoryBar, Size, memory_bar
 from sizing.engine.estimate import MemoryEstimate
+from sizing.engine.workloads import RunModel
 from sizing.explain.words import counted, gib, percent, usd
 from sizing.permalinks import canonical_query, changed
 
@@ -116,11 +117,7 @@ class Result:
 
     @property
     def workload_words(self) -> str:
-        workload = self.workload
-        return (
-            f"{self.ai_model.name}, {workload.precision_bits} bits, {counted(workload.context, 'token')} × "
-            f"{counted(workload.requests, 'request')}"
-        )
+        return explain.workload_words(self.workload)
 
     @property
     def machines_fit(self) -> str:
@@ -161,7 +158,8 @@ class Result:
     def bars(self) -> tuple[MemoryBar, ...]:
         """One GPU's bar; and, where the model is split, that of each of the GPUs used."""
         sizes = [Size(machine.gpu_memory_bytes or 0, size_label(machine)) for machine in self._listed]
-        return tuple(memory_bar(need, explain.LABELS, sizes) for need in (self.answer.estimate, self.split) if need)
+        needs = [need for need in (self.answer.estimate, self.split) if need]
+        return tuple(memory_bar(need, explain.labels(need), sizes) for need in needs)
 
     @property
     def lines(self) -> list[Line]:
@@ -169,10 +167,10 @@ class Result:
         return [
             Line(
                 term.code,
-                explain.LABELS[term.code],
+                explain.label(term.code),
                 explain.formula(term),
                 f"{to_gib(need.line_bytes(term)):,}",
-                explain.WHAT_IS_THIS[term.code],
+                explain.what_is_this(term.code),
                 PATTERNS.get(term.code, ""),
             )
             for term in need.terms
@@ -202,7 +200,7 @@ class Result:
 
     @property
     def sources(self) -> list[tuple[str, str]]:
-        return explain.sources(self.ai_model)
+        return explain.sources(self.ai_model, self.workload)
 
     @property
     def sensitivity(self) -> str:
@@ -210,7 +208,7 @@ class Result:
 
     @property
     def split_labels(self) -> list[str]:
-        return [explain.LABELS[term.code] for term in self.answer.estimate.terms]
+        return [explain.label(term.code) for term in self.answer.estimate.terms]
 
     @property
     def splits(self) -> list[tuple[int, list[str], str]]:
@@ -288,6 +286,8 @@ class Result:
     @property
     def context_is_no_help(self) -> bool:
         """Whether a shorter context, tried down to one token, still opens no machine."""
+        if not isinstance(self.workload, RunModel):
+            return False
         tried = self.answer.empty == "nothing_holds_it" and self.workload.context > 1
         return tried and all(change.field != "context" for change in self.answer.changes)
 
@@ -316,7 +316,7 @@ class Result:
 
     @property
     def limits_of_every_answer(self) -> tuple[explain.Sentence, ...]:
-        return explain.LIMITS_OF_EVERY_ANSWER
+        return explain.LIMITS_OF_EVERY_ANSWER + explain.task_limits(self.workload)
 
 
 def size_label(machine: Machine) -> str:

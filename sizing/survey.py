@@ -23,7 +23,7 @@ from catalog.querysets import is_current, offers_term
 from sizing.answers import ANY_TIER, HardLimits, Question
 from sizing.engine.estimate import MemoryEstimate, estimate, split_estimates
 from sizing.engine.parallelism import MAX_SPLIT
-from sizing.engine.workloads import PRECISIONS_BITS, RunModel
+from sizing.engine.workloads import PRECISIONS_BITS, RunModel, Workload, lower_precisions, precision_of
 
 FITS = ""
 TOO_LITTLE = ("illegal_split", "too_small")
@@ -79,17 +79,17 @@ class Survey:
 
     def fitting(self, precision_bits: int | None = None) -> Found:
         """Machines that pass every hard rule, whatever they miss."""
-        bits = precision_bits or self.question.workload.precision_bits
+        bits = precision_bits or _asked_bits(self.question.workload)
         return Found.among(group for group in self.groups if self._passes(group, bits))
 
     def over_budget(self) -> Found:
         """Machines that pass every hard rule and cost more than the budget."""
-        bits = self.question.workload.precision_bits
+        bits = _asked_bits(self.question.workload)
         return Found.among(group for group in self.groups if self._passes(group, bits) and group.over_budget)
 
     def missing(self, missed: Collection[str] = (), precision_bits: int | None = None) -> Found:
         """Machines that pass every hard rule and miss exactly the preferences `missed`; by default the recommended."""
-        bits = precision_bits or self.question.workload.precision_bits
+        bits = precision_bits or _asked_bits(self.question.workload)
         return Found.among(
             group for group in self.groups if self._passes(group, bits) and self._misses(group) == set(missed)
         )
@@ -182,6 +182,8 @@ class Search:
 
     def _would_hold_illegally(self) -> Q:
         """Machines that a split over all of their GPUs would suit, if only the model divided so."""
+        if not isinstance(self.question.workload, RunModel):
+            return _NO_MACHINE
         legal = {split.gpus for split in self.splits}
         attempts = (estimate(self.question.workload, gpus) for gpus in range(1, MAX_SPLIT + 1) if gpus not in legal)
         return _any_of(
@@ -234,9 +236,8 @@ class Search:
         )
         for code, passes in reversed(self.hard_rules.items()):
             reason = Case(When(passes, then=reason), default=Value(code), output_field=models.TextField())
-        precisions = [bits for bits in PRECISIONS_BITS if bits <= asked.precision_bits]
         bits = Case(
-            *(When(holds(replace(asked, precision_bits=bits)), then=bits) for bits in precisions),
+            *(When(holds(workload), then=_asked_bits(workload)) for workload in (asked, *lower_precisions(asked))),
             default=0,
             output_field=models.IntegerField(),
         )
@@ -256,7 +257,12 @@ class Search:
         return Survey(self.question, tuple(Group(*row) for row in rows))
 
 
-def holds(workload: RunModel) -> Q:
+def _asked_bits(workload: Workload) -> int:
+    """The precision asked; where it is no choice, the one that there is."""
+    return precision_of(workload) or max(PRECISIONS_BITS)
+
+
+def holds(workload: Workload) -> Q:
     """Machines whose memory per GPU is at least what a legal split needs: the engine's `fit` as a condition."""
     return _any_of(_holds(split) for split in _storable(split_estimates(workload)))
 

@@ -2,6 +2,10 @@
 
 from dataclasses import dataclass
 
+from sizing.engine.estimate import MemoryEstimate
+from sizing.engine.parallelism import copies_cache
+from sizing.engine.workloads import FineTune, GenerateImages, Notebook, RunModel, Transcribe, precision_of
+
 NARROW_MARGIN_PERCENT = 10
 
 REASONS = (
@@ -42,24 +46,20 @@ def is_narrow(headroom_bytes: int, memory_bytes: int) -> bool:
     return headroom_bytes * 100 < memory_bytes * NARROW_MARGIN_PERCENT
 
 
-def judge(
-    *,
-    precision_bits: int,
-    gpus_used: int,
-    memory_source: str,
-    headroom_bytes: int,
-    memory_bytes: int,
-    cuda: bool,
-    cache_copied: bool,
-) -> Confidence:
-    """The confidence in a language model's fit on one machine, its reasons in the fixed order of REASONS."""
+def judge(need: MemoryEstimate, *, memory_bytes: int, memory_source: str, cuda: bool) -> Confidence:
+    """The confidence that `need` is met by GPUs of `memory_bytes` each, its reasons in the fixed order of REASONS."""
+    workload = need.workload
     facts = {
-        "quantized": precision_bits < 16,
-        "multi_gpu": gpus_used > 1,
+        "quantized": (precision_of(workload) or 16) < 16,
+        "multi_gpu": need.gpus > 1,
         "provider_report": memory_source == "provider_report",
         "datasheet": memory_source == "datasheet",
-        "narrow_margin": is_narrow(headroom_bytes, memory_bytes),
+        "narrow_margin": is_narrow(memory_bytes - need.per_gpu_bytes, memory_bytes),
+        "fine_tuning": isinstance(workload, FineTune),
+        "image": isinstance(workload, GenerateImages),
+        "speech": isinstance(workload, Transcribe),
+        "stated_need": isinstance(workload, Notebook),
         "non_cuda": not cuda,
-        "kv_copied": cache_copied,
+        "kv_copied": isinstance(workload, RunModel) and copies_cache(workload.model, need.gpus),
     }
-    return Confidence(tuple(reason for reason in REASONS if facts.get(reason)))
+    return Confidence(tuple(reason for reason in REASONS if facts[reason]))

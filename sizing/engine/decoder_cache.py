@@ -17,7 +17,7 @@ class DecoderCache:
     319160320
     """
 
-    code: ClassVar[str] = "kv_cache"
+    code: ClassVar[str] = "decoder_cache"
     layers: int
     hidden_size: int
     source_positions: int

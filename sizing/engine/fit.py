@@ -50,7 +50,8 @@ def fit(workload: Workload, device: Device) -> Fit | Rejection:
         if best.per_gpu_bytes <= device.memory_bytes:
             return Fit(device, best)
     assert best is not None, "a split of 1 is always legal"
-    would_hold = estimate(workload, device.gpu_count).per_gpu_bytes <= device.memory_bytes
+    splittable = isinstance(workload, RunModel)
+    would_hold = splittable and estimate(workload, device.gpu_count).per_gpu_bytes <= device.memory_bytes
     return Rejection(device, best, "illegal_split" if would_hold else "too_small")
 
 

@@ -1,6 +1,6 @@
 """What a person wants to do, as frozen values that are valid once they exist."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sizing.engine.errors import InvalidWorkload, UnsizableModel
 from sizing.engine.shapes import ImagePipeline, LanguageModel, SpeechModel, TrainingShape
@@ -129,6 +129,46 @@ class Notebook:
 
 
 Workload = RunModel | FineTune | GenerateImages | Transcribe | Notebook
+
+
+def task_of(workload: Workload) -> str:
+    """The task's name as the pages, the API and the command have it; speech recognition is running a model."""
+    return _TASKS[type(workload)]
+
+
+_TASKS: dict[type, str] = {
+    RunModel: "run",
+    Transcribe: "run",
+    FineTune: "fine_tune",
+    GenerateImages: "image",
+    Notebook: "notebook",
+}
+
+
+def precision_of(workload: Workload) -> int | None:
+    """The bits per weight that the person chose; None where there is nothing to choose."""
+    return workload.precision_bits if isinstance(workload, RunModel | FineTune | Transcribe) else None
+
+
+def lower_precisions(workload: Workload) -> tuple[Workload, ...]:
+    """The same work at each lower precision, the highest first; none where precision is no choice."""
+    if not isinstance(workload, RunModel | FineTune | Transcribe):
+        return ()
+    return tuple(replace(workload, precision_bits=bits) for bits in PRECISIONS_BITS if bits < workload.precision_bits)
+
+
+def shrinkable(workload: Workload) -> tuple[str, ...]:
+    """The counts of a workload that can be made smaller so that it needs less, in the order of its fields."""
+    return _SHRINKABLE[type(workload)]
+
+
+_SHRINKABLE: dict[type, tuple[str, ...]] = {
+    RunModel: ("context", "requests"),
+    FineTune: ("sequence_length", "batch_size", "rank"),
+    GenerateImages: (),
+    Transcribe: ("streams",),
+    Notebook: (),
+}
 
 
 def _check_precision(precision_bits: int) -> None:

@@ -1,6 +1,7 @@
 """Words for people, for pages, API and command alike. Numbers are computed elsewhere; here they are only written.
 
-`memory` has the lines of an estimate and their formulas, `machines` one machine, `answers` a whole answer.
+`lines` says what the lines of an estimate are, `formulas` fills them in, `memory` has the estimate, `machines` one
+machine, `answers` a whole answer.
 """
 
 from sizing.explain.answers import (
@@ -14,6 +15,8 @@ from sizing.explain.answers import (
     plain_value,
     precision_text,
 )
+from sizing.explain.formulas import adapter_shape, cache_parts, formula
+from sizing.explain.lines import LABELS, WHAT_IS_THIS, label, labels, what_is_this
 from sizing.explain.machines import (
     CONFIDENCE_LEVELS,
     BudgetCover,
@@ -25,20 +28,18 @@ from sizing.explain.machines import (
     memory_text,
     miss_text,
     reading_decides,
+    task_limits,
     why_it_fits,
 )
 from sizing.explain.memory import (
-    LABELS,
     ROUNDING_NOTE,
-    WHAT_IS_THIS,
     assumptions,
-    cache_parts,
-    formula,
     illegal_split,
     rounding_note,
     run_model,
     sensitivity,
     sources,
+    workload_words,
 )
 from sizing.explain.words import gib
 
@@ -51,6 +52,7 @@ __all__ = [
     "BudgetCover",
     "ConstraintText",
     "Sentence",
+    "adapter_shape",
     "assumptions",
     "budget_covers",
     "cache_parts",
@@ -61,6 +63,8 @@ __all__ = [
     "formula",
     "gib",
     "illegal_split",
+    "label",
+    "labels",
     "limits",
     "memory_text",
     "miss_text",
@@ -74,5 +78,8 @@ __all__ = [
     "run_model",
     "sensitivity",
     "sources",
+    "task_limits",
+    "what_is_this",
     "why_it_fits",
+    "workload_words",
 ]

@@ -15,6 +15,7 @@ from sizing.answers import (
     PrecisionAlternative,
     Question,
 )
+from sizing.engine.workloads import FineTune, GenerateImages, Notebook, RunModel, Transcribe
 from sizing.explain.machines import Sentence
 from sizing.explain.words import counted, gib, usd, whole_gib
 
@@ -83,20 +84,39 @@ def _hourly_maximum(answer: Answer, amount: Decimal | None) -> str:
 
 
 _CONSTRAINTS: dict[str, Callable[[Answer, Any], str]] = {
-    "task": lambda answer, value: "Run a language model.",
-    "model": lambda answer, value: f"{answer.question.ai_model.name}.",
-    "precision_bits": lambda answer, value: f"Weights at {value} bits.",
+    "task": lambda answer, value: _TASK_TEXTS[type(answer.question.workload)],
+    "model": lambda answer, value: f"{answer.question.ai_model.name if answer.question.ai_model else value}.",
+    "method": lambda answer, value: "LoRA: the base is frozen, small adapters are trained.",
+    "precision_bits": lambda answer, value: _precision_constraint(answer, value),
     "context": lambda answer, value: f"A context of {counted(value, 'token')} per request.",
     "requests": lambda answer, value: f"{counted(value, 'request')} at once.",
     "reserve_bytes": lambda answer, value: (
-        f"An own reserve of {gib(value)} on every GPU: {answer.question.workload.reserve_reason}"
+        f"An own reserve of {gib(value)} on every GPU: {getattr(answer.question.workload, 'reserve_reason', '')}"
     ),
+    "sequence_length": lambda answer, value: f"Examples of up to {counted(value, 'token')}.",
+    "batch_size": lambda answer, value: f"A batch of {counted(value, 'sequence')} at once.",
+    "rank": lambda answer, value: f"Adapters of rank {value:,}.",
+    "target_modules": lambda answer, value: f"Adapters on the modules for {', '.join(value)}.",
+    "checkpointing": lambda answer, value: "Gradient checkpointing is on, and attention is fused.",
+    "image_bits": lambda answer, value: f"Every network of the pipeline at {value} bits.",
+    "images": lambda answer, value: "One image at native resolution.",
+    "streams": lambda answer, value: f"{counted(value, 'audio stream')} at once.",
+    "window": lambda answer, value: (
+        f"A window of 30 seconds for each stream: {value[0]:,} encoder and {value[1]:,} decoder positions, whatever "
+        "the length of the recording."
+    ),
+    "stated_need": lambda answer, value: f"{value} of GPU memory, as you stated it.",
+    "nothing_added": lambda answer, value: "Nothing is added to it: no margin, no runtime.",
     "kv_cache_bits": lambda answer, value: f"The KV cache is kept at {value} bits.",
-    "margin_percent": lambda answer, value: f"{value} % margin on weights and KV cache, a planning rule.",
+    "margin_percent": lambda answer, value: (
+        f"{value} % margin on {_MARGIN_ON[type(answer.question.workload)]}, a planning rule."
+    ),
     "runtime_bytes": lambda answer, value: f"{whole_gib(value)} for the CUDA runtime of each GPU, a planning rule.",
     "one_machine": lambda answer, value: (
         "GPUs of one machine only: one whenever one suffices, else the smallest split that the model allows and that "
         "fits. Their memories are never added up."
+        if isinstance(answer.question.workload, RunModel)
+        else "One GPU of one machine, which must hold all of it. Memories of several GPUs are never added up."
     ),
     "max_split": lambda answer, value: f"Splits over at most {value} GPUs are looked at.",
     "term_days": lambda answer, value: f"A term of {value} days, where it is offered.",
@@ -141,6 +161,27 @@ _CONSTRAINTS: dict[str, Callable[[Answer, Any], str]] = {
 }
 
 
+_TASK_TEXTS: dict[type, str] = {
+    RunModel: "Run a language model.",
+    Transcribe: "Run a speech recognition model.",
+    FineTune: "Fine-tune a language model.",
+    GenerateImages: "Generate images.",
+    Notebook: "Open a notebook.",
+}
+_MARGIN_ON: dict[type, str] = {
+    RunModel: "weights and KV cache",
+    Transcribe: "weights and decoder cache",
+    FineTune: "base weights, adapters and activations",
+    GenerateImages: "the weights of all networks",
+}
+
+
+def _precision_constraint(answer: Answer, bits: int) -> str:
+    if not isinstance(answer.question.workload, FineTune):
+        return f"Weights at {bits} bits."
+    return "A base of 4 bits (QLoRA: NormalFloat, double quantization)." if bits == 4 else f"A base of {bits} bits."
+
+
 def places(codes: tuple[str, ...]) -> str:
     """Chosen countries by name: "EU (the 27 member states), United States"."""
     names = {**countries.names(), "EU": "EU (the 27 member states, without territories that have a code of their own)"}
@@ -150,6 +191,7 @@ def places(codes: tuple[str, ...]) -> str:
 def not_considered_text(left_out: NotConsidered, question: Question) -> str:
     """How many machines were left out, and for which one reason."""
     wished, workload = question.preferences, question.workload
+    heads = f" ({counted(workload.model.attention_heads, 'attention head')})" if isinstance(workload, RunModel) else ""
     reason = {
         "outside_countries": "outside the countries you chose, or of unknown location",
         "outside_policy": "outside your organization's policy",
@@ -157,8 +199,7 @@ def not_considered_text(left_out: NotConsidered, question: Question) -> str:
         "out_of_stock": "out of stock" if wished.lots == 1 else f"with fewer than {wished.lots:,} lots free",
         "term_not_offered": f"not offered for {wished.term_days} days",
         "memory_unknown": "whose memory is not reported: nothing is assumed",
-        "illegal_split": f"that would hold it only with a split that the model does not allow "
-        f"({counted(workload.model.attention_heads, 'attention head')})",
+        "illegal_split": f"that would hold it only with a split that the model does not allow{heads}",
         "too_small": "too small",
     }[left_out.code]
     return f"{counted(left_out.count, 'machine')} {reason}."
@@ -181,6 +222,10 @@ def change_text(change: Change) -> str:
         "precision_bits": lambda: f"{value} bits instead",
         "context": lambda: f"A context of {counted(_int(value), 'token')}",
         "requests": lambda: f"{counted(_int(value), 'request')} at once",
+        "sequence_length": lambda: f"A sequence length of {counted(_int(value), 'token')}",
+        "batch_size": lambda: f"A batch size of {_int(value):,}",
+        "rank": lambda: f"Rank {_int(value):,}",
+        "streams": lambda: f"{counted(_int(value), 'audio stream')} at once",
         "lots": lambda: f"{counted(_int(value), 'lot')}",
         "term_days": lambda: f"A term of {value} days",
         "tier": lambda: f"Tier: {TIER_LABELS[str(value)]}",
@@ -198,8 +243,10 @@ def change_text(change: Change) -> str:
 def precision_text(alternative: PrecisionAlternative) -> str:
     """A lower precision and what it opens."""
     more = f", {counted(alternative.additional_machines, 'more machine')}" if alternative.additional_machines else ""
+    trained = isinstance(alternative.estimate.workload, FineTune)
+    method = " (QLoRA, NF4)" if trained and alternative.precision_bits == 4 else ""
     return (
-        f"{alternative.precision_bits} bits: {gib(alternative.estimate.total_bytes)}{more}, from "
+        f"{alternative.precision_bits} bits{method}: {gib(alternative.estimate.total_bytes)}{more}, from "
         f"{usd(alternative.cheapest_package_usd)} per lot. Output quality can change: check it."
     )
 

@@ -9,6 +9,7 @@ from catalog.pricing import HOURS_PER_DAY
 from catalog.units import GB, GIB
 from sizing.answers import Candidate, Miss, Preferences
 from sizing.engine.confidence import NARROW_MARGIN_PERCENT
+from sizing.engine.workloads import FineTune, GenerateImages, Notebook, Transcribe, Workload, precision_of
 from sizing.explain.memory import run_model
 from sizing.explain.words import counted, days_and_hours, gib, hourly, percent, usd
 
@@ -41,6 +42,20 @@ RAISES = {
     "stated_need": "Name the model, so that its memory is computed.",
     "non_cuda": "Choose an NVIDIA GPU.",
     "kv_copied": "Choose a machine that needs no more GPUs than the model has KV heads.",
+}
+
+
+# Where the words for one kind of work differ from those for running a language model.
+_REASONS_OF_TASK = {
+    (FineTune, "quantized"): "The base is quantized: parts that a library keeps in another format are not counted.",
+    (Notebook, "non_cuda"): "The GPU does not run CUDA; check that what you run supports it.",
+}
+_RAISES_OF_TASK = {
+    (FineTune, "quantized"): "Fine-tune on a base of 16 bits.",
+    (FineTune, "narrow_margin"): "Choose a GPU with more memory, or shorter sequences or a smaller batch.",
+    (GenerateImages, "narrow_margin"): "Choose a GPU with more memory.",
+    (Transcribe, "narrow_margin"): "Choose a GPU with more memory, or fewer audio streams at once.",
+    (Notebook, "narrow_margin"): "Choose a GPU with more memory.",
 }
 
 
@@ -120,12 +135,53 @@ def limits(candidate: Candidate) -> list[Sentence]:
         "kv_copied": "Part of the cache is copied to several GPUs." if "kv_copied" in reasons else "",
         "location_unknown": "The location is unknown." if machine.country is None else "",
     }
-    return [Sentence(code, text) for code, text in found.items() if text]
+    sentences = [Sentence(code, text) for code, text in found.items() if text]
+    return [*sentences, *task_limits(candidate.estimate.workload)]
+
+
+def task_limits(workload: Workload) -> tuple[Sentence, ...]:
+    """What holds for a kind of work on every machine; nothing for running a language model."""
+    return _TASK_LIMITS.get(type(workload), ())
+
+
+_TASK_LIMITS: dict[type, tuple[Sentence, ...]] = {
+    FineTune: (
+        Sentence(
+            "phases",
+            "Few trained parameters do not remove activation memory. The backward pass, the first update, validation "
+            "and export are phases to check.",
+        ),
+        Sentence(
+            "restoring",
+            "A training checkpoint holds model, optimizer, schedule, random state and progress in the data: verify "
+            "restoring it, not only writing.",
+        ),
+    ),
+    GenerateImages: (
+        Sentence(
+            "vae_decode",
+            "Decoding in the VAE can have a peak of its own, apart from denoising; tiling it needs a check of the "
+            "quality.",
+        ),
+        Sentence("one_image", "Meant for one image at native resolution: larger images and batches need more."),
+    ),
+    Transcribe: (
+        Sentence(
+            "implementation",
+            "Implementations of speech recognition differ: one that keeps copies in FP32 or searches with several "
+            "beams needs more.",
+        ),
+    ),
+    Notebook: (Sentence("stated_need", "The need is the figure you stated; nothing was computed or added."),),
+}
 
 
 def _quantization(candidate: Candidate) -> str:
-    if run_model(candidate.estimate).precision_bits >= 16:
+    workload = candidate.estimate.workload
+    if (precision_of(workload) or 16) >= 16:
         return ""
+    if isinstance(workload, FineTune) and workload.precision_bits == 4:
+        return "The scales of NormalFloat are counted; embeddings and output matrix kept at 16 bits are not."
     text = "Quantization metadata is not counted."
     if candidate.gpus_used > 1:
         text += f" Whether the format's groups divide over {candidate.gpus_used} GPUs is not checked."
@@ -147,12 +203,14 @@ def _reservation(machine: Machine) -> str:
 
 def confidence_reasons(candidate: Candidate) -> list[Sentence]:
     """Why the confidence is not high, one sentence for each reason."""
-    return [Sentence(code, REASONS[code]) for code in candidate.confidence.reasons]
+    kind = type(candidate.estimate.workload)
+    return [Sentence(code, _REASONS_OF_TASK.get((kind, code), REASONS[code])) for code in candidate.confidence.reasons]
 
 
 def confidence_raises(candidate: Candidate) -> list[Sentence]:
     """What would take each reason away."""
-    return [Sentence(code, RAISES[code]) for code in candidate.confidence.reasons]
+    kind = type(candidate.estimate.workload)
+    return [Sentence(code, _RAISES_OF_TASK.get((kind, code), RAISES[code])) for code in candidate.confidence.reasons]
 
 
 def budget_covers(candidate: Candidate, preferences: Preferences) -> BudgetCover | None:

@@ -1,126 +1,40 @@
-"""The lines of an estimate in words: what each is, its formula filled in, and what the figures assume.
-
-`formula` prints the very fields that a term computes with, so the two cannot drift: a test multiplies what is printed.
-"""
+"""An estimate in words: what was asked, what the figures assume, where they come from, and what would change them."""
 
 from dataclasses import replace
 from functools import singledispatch
 from urllib.parse import urlsplit
 
 from catalog.units import to_gib
-from sizing.engine.estimate import MemoryEstimate, Term, estimate
-from sizing.engine.kv_cache import ELEMENT_BYTES, KVCache
-from sizing.engine.overhead import Margin, Reserve, Runtime
+from sizing.engine.activations import LAYER_FACTOR, LOSS_FACTOR
+from sizing.engine.estimate import MemoryEstimate, estimate
 from sizing.engine.parallelism import legal_splits
-from sizing.engine.shapes import CacheGroup, LanguageModel
-from sizing.engine.weights import Weights
-from sizing.engine.workloads import RunModel
-from sizing.explain.words import counted, gib, whole_gib
+from sizing.engine.shapes import LanguageModel
+from sizing.engine.workloads import (
+    MAX_RANK,
+    FineTune,
+    GenerateImages,
+    Notebook,
+    RunModel,
+    Transcribe,
+    Workload,
+)
+from sizing.explain.words import counted, gib
 from sizing.models import AiModel
 
-LABELS = {
-    "weights": "Model weights",
-    "kv_cache": "KV cache",
-    "margin": "Additional margin",
-    "runtime": "CUDA runtime",
-    "reserve": "Own reserve",
-}
-WHAT_IS_THIS = {
-    "weights": (
-        "The numbers that the model learned, all of which must be in GPU memory before it can answer. "
-        "A mixture of experts keeps every expert there, also those that a token does not use. "
-        "It grows with the number of parameters and with the bits kept for each."
-    ),
-    "kv_cache": (
-        "For every token it has seen, each attention layer keeps a key and a value, so that it need not "
-        "compute them again. Architectures that keep less, such as a sliding window or one shared vector, are "
-        "counted as published. It grows with the context and with the requests at once."
-    ),
-    "margin": (
-        "Room for what is not counted line by line: activations, work memory of the kernels, captured graphs, "
-        "fragmentation. It is a planning rule, not a measurement, and a server can need more. "
-        "It grows with the weights and the KV cache."
-    ),
-    "runtime": (
-        "What CUDA and its libraries take on a GPU before the model is loaded. "
-        "It is a planning rule as well: the real amount depends on driver and libraries. "
-        "It grows with the number of GPUs, for each has its own."
-    ),
-    "reserve": (
-        "Memory that you want kept free on every GPU, for the reason you gave. "
-        "No margin is put on it. "
-        "It grows only when you raise it."
-    ),
-}
 ROUNDING_NOTE = "Lines are rounded; the total is computed from exact bytes."
-_BYTES_PER_PARAMETER = {16: "2 bytes", 8: "1 byte", 4: "0.5 bytes"}
-
-
-# --- Formulas -----------------------------------------------------------------------------------------------------
-
-
-@singledispatch
-def formula(term: Term) -> str:
-    """The term's calculation with its factors filled in; for several GPUs it ends with what each of them holds."""
-    raise TypeError(f"no formula for {type(term).__name__}")
-
-
-@formula.register
-def _(term: Weights) -> str:
-    million = f" ({to_million(term.parameters):,} million)" if term.parameters >= 10**6 else ""
-    split = f" ÷ {term.gpus} GPUs" if term.gpus > 1 else ""
-    factors = f"{counted(term.parameters, 'parameter')}{million} × {_BYTES_PER_PARAMETER[term.bits]}{split}"
-    return factors + _on_each(term.bytes, term.gpus)
-
-
-@formula.register
-def _(term: KVCache) -> str:
-    return " + ".join(cache_parts(term)) + _on_each(term.bytes, term.gpus)
-
-
-@formula.register
-def _(term: Margin) -> str:
-    return f"{term.percent} % of {gib(term.of_bytes)}" + _on_each(term.bytes, term.gpus)
-
-
-@formula.register
-def _(term: Runtime) -> str:
-    return f"{whole_gib(term.bytes)} × {counted(term.gpus, 'GPU')}"
-
-
-@formula.register
-def _(term: Reserve) -> str:
-    return f"{whole_gib(term.bytes)} × {counted(term.gpus, 'GPU')}: {term.reason}"
-
-
-def cache_parts(term: KVCache) -> list[str]:
-    """The cache's formula, one part for each group of layers, and one for a constant state where there is one."""
-    parts = [_group(term, group) for group in term.groups]
-    if term.state_bytes_per_sequence:
-        parts.append(f"{counted(term.state_bytes_per_sequence, 'byte')} of state × {counted(term.requests, 'request')}")
-    return parts
-
-
-def _group(term: KVCache, group: CacheGroup) -> str:
-    layers = counted(group.layers, "layer")
-    elements = f"{layers} × {counted(group.elements_per_token, 'element')}"
-    heads = group.heads_per_gpu(term.gpus)
-    if heads is not None and group.kv_heads is not None:
-        share = f"{heads} of " if term.gpus > 1 else ""
-        elements = f"2 × {layers} × {share}{counted(group.kv_heads, 'KV head')} × {group.head_dim}"
-    tokens = counted(term.context, "token")
-    if group.window is not None:
-        tokens = f"min({term.context:,}, {group.window:,}) tokens"
-    return f"{elements} × {ELEMENT_BYTES} bytes × {tokens} × {counted(term.requests, 'request')}"
-
-
-def _on_each(size_bytes: int, gpus: int) -> str:
-    return f" = {gib(size_bytes)} on each of {gpus} GPUs" if gpus > 1 else ""
-
-
-def to_million(number: int) -> int:
-    """A count in millions, half-up."""
-    return (number + 500_000) // 10**6
+TRAINING_SOURCES = (
+    ("LoRA (Hu et al. 2021): trained parameters of an adapter", "https://arxiv.org/abs/2106.09685"),
+    ("ZeRO (Rajbhandari et al. 2020): bytes per trained parameter", "https://arxiv.org/abs/1910.02054"),
+    (
+        "Reducing Activation Recomputation (Korthikanti et al. 2022): activations of a layer",
+        "https://arxiv.org/abs/2205.05198",
+    ),
+)
+QLORA_SOURCE = ("QLoRA (Dettmers et al. 2023): 4-bit NormalFloat", "https://arxiv.org/abs/2305.14314")
+_PLANNING_RULE = (
+    "The additional margin and the CUDA runtime are a planning rule and no guarantee: captured graphs and "
+    "work memory of a server can exceed them."
+)
 
 
 def rounding_note(need: MemoryEstimate) -> str | None:
@@ -132,37 +46,69 @@ def rounding_note(need: MemoryEstimate) -> str | None:
 def run_model(need: MemoryEstimate) -> RunModel:
     """The workload of an estimate of language-model inference.
 
-    Raises: TypeError for other kinds of work, which need words of their own.
+    Raises: TypeError for other kinds of work, which are not split.
     """
     if not isinstance(need.workload, RunModel):
-        raise TypeError(f"no words yet for {type(need.workload).__name__}")
+        raise TypeError(f"{type(need.workload).__name__} is not split")
     return need.workload
+
+
+# --- What was asked -----------------------------------------------------------------------------------------------
+
+
+@singledispatch
+def workload_words(workload: Workload) -> str:
+    """The work in a few words, to stand before "needs 19.55 GiB"."""
+    raise TypeError(f"no words for {type(workload).__name__}")
+
+
+@workload_words.register
+def _(workload: RunModel) -> str:
+    return (
+        f"{workload.model.name}, {workload.precision_bits} bits, {counted(workload.context, 'token')} × "
+        f"{counted(workload.requests, 'request')}"
+    )
+
+
+@workload_words.register
+def _(workload: FineTune) -> str:
+    return (
+        f"Fine-tuning {workload.model.name}, {lora_words(workload)}, {counted(workload.sequence_length, 'token')} × "
+        f"batch size {workload.batch_size:,}"
+    )
+
+
+@workload_words.register
+def _(workload: GenerateImages) -> str:
+    return f"{workload.model.name}, one image at native resolution"
+
+
+@workload_words.register
+def _(workload: Transcribe) -> str:
+    return f"{workload.model.name}, {workload.precision_bits} bits, {counted(workload.streams, 'audio stream')} at once"
+
+
+@workload_words.register
+def _(workload: Notebook) -> str:
+    return f"A notebook, stated with {workload.stated} of GPU memory,"
+
+
+def lora_words(workload: FineTune) -> str:
+    """The method, the base's precision, the rank and the targets: "LoRA on 16 bits, rank 16 on q, k, v, o"."""
+    method = "QLoRA on 4 bits" if workload.precision_bits == 4 else f"LoRA on {workload.precision_bits} bits"
+    return f"{method}, rank {workload.rank:,} on {', '.join(workload.target_modules)}"
 
 
 # --- What the figures assume --------------------------------------------------------------------------------------
 
 
-def assumptions(ai_model: AiModel, need: MemoryEstimate) -> list[str]:
+def assumptions(ai_model: AiModel | None, need: MemoryEstimate) -> list[str]:
     """What the figures of this estimate take for granted, one sentence each."""
-    workload = run_model(need)
-    found = [
-        "The KV cache is kept at 16 bits (FP16 or BF16), whatever the precision of the weights.",
-        "The additional margin and the CUDA runtime are a planning rule and no guarantee: captured graphs and "
-        "work memory of a server can exceed them.",
-        f"Each request is counted with its whole context of {counted(workload.context, 'token')}; nothing is shared "
-        "between requests.",
-    ]
-    if workload.precision_bits < 16:
-        found.append(
-            f"{workload.precision_bits} bits is the theoretical size: quantization metadata, and parts that stay in "
-            "another format, are not counted."
-        )
-    if ai_model.active_parameters or ai_model.expert_intermediate_size:
-        found.append("All experts of the mixture are in memory, also those that a token does not use.")
-    if ai_model.accepts_images:
-        found.append("Image tokens count towards the context.")
-    if ai_model.cache_note:
-        found.append(ai_model.cache_note)
+    found = _assumed(need.workload, need)
+    if isinstance(need.workload, RunModel) and ai_model is not None:
+        found += _of_the_model(ai_model)
+    if isinstance(need.workload, FineTune) and ai_model is not None and _is_mixture(ai_model):
+        found.append("All experts of the mixture are in memory; a mixture's experts get no adapters.")
     if need.gpus > 1:
         found.append(
             f"The model is split over {need.gpus} GPUs of one machine with tensor parallelism, which the "
@@ -171,6 +117,104 @@ def assumptions(ai_model: AiModel, need: MemoryEstimate) -> list[str]:
         )
         found += _copies(need)
     return found
+
+
+@singledispatch
+def _assumed(workload: Workload, need: MemoryEstimate) -> list[str]:
+    raise TypeError(f"no assumptions for {type(workload).__name__}")
+
+
+@_assumed.register
+def _(workload: RunModel, need: MemoryEstimate) -> list[str]:
+    return [
+        "The KV cache is kept at 16 bits (FP16 or BF16), whatever the precision of the weights.",
+        _PLANNING_RULE,
+        f"Each request is counted with its whole context of {counted(workload.context, 'token')}; nothing is shared "
+        "between requests.",
+        *_quantization(workload.precision_bits),
+    ]
+
+
+@_assumed.register
+def _(workload: FineTune, need: MemoryEstimate) -> list[str]:
+    found = [
+        "LoRA: the base is frozen and only the adapters are trained. Full fine-tuning is not sized.",
+        "Gradient checkpointing is on for every layer, and attention is fused (no attention matrix is kept).",
+        f"A layer computed again takes {LAYER_FACTOR} bytes per token and hidden unit, the published factor; 34 to 42 "
+        "were traced for gated MLPs.",
+        f"The loss takes {LOSS_FACTOR} bytes per token and vocabulary entry (16-bit logits, FP32 copy, log-softmax, "
+        "gradient); this is traced, not published. No fused cross-entropy is assumed, which would need less.",
+        "Evaluation keeps the loss only: logits of the whole vocabulary that a script gathers come on top.",
+        "Each trained parameter takes 16 bytes: weight, gradient and both moments of AdamW in FP32.",
+        "One GPU holds all of it. Data-parallel training needs this amount on every GPU.",
+        "The additional margin and the CUDA runtime are a planning rule and no guarantee.",
+    ]
+    if workload.precision_bits == 4:
+        found.append(
+            "QLoRA: every parameter of the base is counted in 4-bit NormalFloat with double quantization, 4.127 bits. "
+            "Embeddings and output matrix that a library keeps at 16 bits come on top."
+        )
+    else:
+        found += _quantization(workload.precision_bits)
+    return found
+
+
+@_assumed.register
+def _(workload: GenerateImages, need: MemoryEstimate) -> list[str]:
+    return [
+        "One image at a time, at the pipeline's native resolution.",
+        "Every network of the pipeline stays in GPU memory at 16 bits; nothing is moved to the CPU between steps.",
+        "The figure is meant for the peak while generating, which is above what is in use after loading.",
+        "The additional margin stands for activations at that resolution and the CUDA runtime is a planning rule: "
+        "neither is a guarantee.",
+    ]
+
+
+@_assumed.register
+def _(workload: Transcribe, need: MemoryEstimate) -> list[str]:
+    model = workload.model
+    return [
+        f"The decoder's cache is sized for one window of 30 seconds ({model.max_source_positions:,} encoder positions, "
+        f"{model.max_target_positions:,} decoder positions) of each stream, at 16 bits.",
+        "The length of a recording changes nothing: it is worked through window by window.",
+        "One hypothesis per stream; a beam search keeps a cache for each of its beams.",
+        "Weights are kept at the chosen precision only. Implementations that keep FP32 weights need about twice as "
+        "much.",
+        "The additional margin and the CUDA runtime are a planning rule and no guarantee.",
+        *_quantization(workload.precision_bits),
+    ]
+
+
+@_assumed.register
+def _(workload: Notebook, need: MemoryEstimate) -> list[str]:
+    return [
+        "The figure you stated is compared as it is with the memory of one GPU: no margin and no runtime are added.",
+        "Nothing is known about what the notebook runs, so nothing is computed.",
+    ]
+
+
+def _quantization(precision_bits: int) -> list[str]:
+    if precision_bits == 16:
+        return []
+    return [
+        f"{precision_bits} bits is the theoretical size: quantization metadata, and parts that stay in "
+        "another format, are not counted."
+    ]
+
+
+def _of_the_model(ai_model: AiModel) -> list[str]:
+    found = []
+    if _is_mixture(ai_model):
+        found.append("All experts of the mixture are in memory, also those that a token does not use.")
+    if ai_model.accepts_images:
+        found.append("Image tokens count towards the context.")
+    if ai_model.cache_note:
+        found.append(ai_model.cache_note)
+    return found
+
+
+def _is_mixture(ai_model: AiModel) -> bool:
+    return bool(ai_model.active_parameters or ai_model.expert_intermediate_size)
 
 
 def _copies(need: MemoryEstimate) -> list[str]:
@@ -187,17 +231,39 @@ def _copies(need: MemoryEstimate) -> list[str]:
     return found
 
 
-def illegal_split(model: LanguageModel) -> str:
-    """Over how many GPUs a model can be split, for one who asked for another number."""
+def illegal_split(workload: Workload) -> str:
+    """Over how many GPUs the work can be split, for one who asked for another number."""
+    if not isinstance(workload, RunModel):
+        return f"{_ONE_GPU[type(workload)]} is sized for one GPU only: leave gpus out, or give 1."
+    return _legal_splits(workload.model)
+
+
+_ONE_GPU: dict[type, str] = {
+    FineTune: "Fine-tuning",
+    GenerateImages: "Image generation",
+    Transcribe: "Speech recognition",
+    Notebook: "A notebook",
+}
+
+
+def _legal_splits(model: LanguageModel) -> str:
     *most, last = legal_splits(model)
     allowed = f"{', '.join(map(str, most))} or {last} GPUs" if most else f"{last} GPU only"
     return f"{model.name} can run on {allowed} of one machine."
 
 
-def sources(ai_model: AiModel) -> list[tuple[str, str]]:
-    """Where the model's figures were read, as title and address; its model card first."""
+# --- Where it was read --------------------------------------------------------------------------------------------
+
+
+def sources(ai_model: AiModel | None, workload: Workload | None = None) -> list[tuple[str, str]]:
+    """Where figures and formulas were read, as title and address; the model card first. None without a model."""
+    if ai_model is None:
+        return []
     found = [(f"{ai_model.name}: model card", ai_model.source_url)]
     found += [(_title(address), address) for address in ai_model.sources if address.startswith("https://")]
+    if isinstance(workload, FineTune):
+        found += TRAINING_SOURCES
+        found += [QLORA_SOURCE] if workload.precision_bits == 4 else []
     return found
 
 
@@ -209,8 +275,26 @@ def _title(address: str) -> str:
     return f"{parts.netloc}: {path[-1]}" if path else parts.netloc
 
 
-def sensitivity(workload: RunModel, gpus: int = 1) -> str:
-    """What a longer context and a further request add, from the engine itself; the margin is included."""
+# --- What would change it -----------------------------------------------------------------------------------------
+
+
+def sensitivity(workload: Workload, gpus: int = 1) -> str:
+    """What more of each count adds, from the engine itself; the margin is included."""
+    if isinstance(workload, Notebook):
+        return "Nothing is added to the figure you stated."
+    if isinstance(workload, GenerateImages):
+        return "More images at once or a higher resolution need more than this; how much is not computed."
+    text = " and ".join(_additions(workload, gpus))
+    return f"{text[0].upper()}{text[1:]} more, margin included."
+
+
+@singledispatch
+def _additions(workload: Workload, gpus: int) -> list[str]:
+    raise TypeError(f"no additions to {type(workload).__name__}")
+
+
+@_additions.register
+def _(workload: RunModel, gpus: int) -> list[str]:
     now = estimate(workload, gpus).total_bytes
     # A further request may lie beyond what can be asked, and is still what one more would add.
     request = estimate(replace(workload, requests=1), gpus).total_bytes
@@ -219,5 +303,28 @@ def sensitivity(workload: RunModel, gpus: int = 1) -> str:
     if workload.context + 1000 <= workload.model.max_context:
         longer = estimate(replace(workload, context=workload.context + 1000), gpus).total_bytes - now
         parts.insert(0, f"each further 1,000 tokens of context {gib(longer)}")
-    text = " and ".join(parts)
-    return f"{text[0].upper()}{text[1:]} more, margin included."
+    return parts
+
+
+@_additions.register
+def _(workload: FineTune, gpus: int) -> list[str]:
+    now = estimate(workload).total_bytes
+    single = estimate(replace(workload, batch_size=1)).total_bytes
+    parts = [
+        f"each further sequence of the batch {gib(estimate(replace(workload, batch_size=2)).total_bytes - single)}"
+    ]
+    longer = workload.sequence_length + 1000
+    if longer <= workload.model.max_context:
+        added = estimate(replace(workload, sequence_length=longer)).total_bytes - now
+        parts.insert(0, f"each further 1,000 tokens of sequence length {gib(added)}")
+    if workload.rank * 2 <= MAX_RANK:
+        added = estimate(replace(workload, rank=workload.rank * 2)).total_bytes - now
+        parts.append(f"twice the rank {gib(added)}")
+    return [", ".join(parts[:-1]), parts[-1]] if len(parts) > 2 else parts
+
+
+@_additions.register
+def _(workload: Transcribe, gpus: int) -> list[str]:
+    single = estimate(replace(workload, streams=1)).total_bytes
+    another = estimate(replace(workload, streams=2)).total_bytes - single
+    return [f"each further audio stream {gib(another)}"]

@@ -148,6 +148,7 @@ def test_every_money_is_a_text_and_no_number_has_a_point() -> None:
     json.loads(sent.content, parse_float=lambda text: pytest.fail(f"a float: {text}"))
 
 
+TUNE = {"task": "fine_tune", "model": "llama-3.1-8b"}
 BAD = [
     ({}, [("workload", "required")]),
     ({"workload": None}, [("workload", "required")]),
@@ -173,10 +174,20 @@ BAD = [
     ({"workload": {**WORKLOAD, "model": "\ud800"}}, [("workload.model", "unknown_model")]),
     ({"workload": {**WORKLOAD, "model": 5}}, [("workload.model", "invalid")]),
     ({"workload": {**WORKLOAD, "model": "starcoder2-15b"}}, [("workload.model", "not_sizable")]),
-    ({"workload": {**WORKLOAD, "task": "fine_tune"}}, [("workload.task", "coming")]),
-    ({"workload": {"task": "fine_tune", "model": "llama-3.1-8b", "rank": 16}}, [("workload.task", "coming")]),
-    ({"workload": {**WORKLOAD, "task": "image"}}, [("workload.task", "coming")]),
-    ({"workload": {**WORKLOAD, "task": "notebook"}}, [("workload.task", "coming")]),
+    (
+        {"workload": {**WORKLOAD, "task": "fine_tune"}},
+        [("workload.context", "other_task"), ("workload.requests", "other_task")],
+    ),
+    ({"workload": {"task": "fine_tune", "model": "llama-3.1-8b", "rank": 0}}, [("workload.rank", "min_value")]),
+    ({"workload": {"task": "fine_tune", "model": "llama-3.1-8b", "rank": "16"}}, [("workload.rank", "invalid")]),
+    ({"workload": {**TUNE, "target_modules": "q,v"}}, [("workload.target_modules", "invalid")]),
+    ({"workload": {**TUNE, "target_modules": []}}, [("workload.target_modules", "required")]),
+    ({"workload": {**TUNE, "target_modules": [["q"]]}}, [("workload.target_modules", "invalid")]),
+    ({"workload": {**TUNE, "target_modules": ["experts"]}}, [("workload.target_modules", "invalid_choice")]),
+    ({"workload": {**TUNE, "method": "full"}}, [("workload.method", "not_sizable")]),
+    ({"workload": {"task": "image", "model": "llama-3.1-8b"}}, [("workload.model", "wrong_kind")]),
+    ({"workload": {"task": "notebook"}}, [("workload.gpu_memory_gib", "required")]),
+    ({"workload": {"task": "notebook", "gpu_memory_gb": 24}}, [("workload.gpu_memory_gb", "invalid")]),
     ({"workload": {**WORKLOAD, "task": "sing"}}, [("workload.task", "invalid_choice")]),
     ({"workload": {**WORKLOAD, "reserve_gib": 2.5, "reserve_reason": "a"}}, [("workload.reserve_gib", "invalid")]),
     ({"workload": {**WORKLOAD, "reserve_gib": "2.5"}}, [("workload.reserve_reason", "required")]),

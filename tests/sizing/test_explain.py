@@ -21,10 +21,9 @@ from sizing.engine.estimate import estimate
 from sizing.engine.fit import Device, Fit, fit
 from sizing.engine.kv_cache import KVCache
 from sizing.engine.overhead import Margin, Reserve, Runtime
-from sizing.engine.parallelism import copies_cache
 from sizing.engine.shapes import CacheGroup
 from sizing.engine.weights import Weights
-from sizing.engine.workloads import RunModel
+from sizing.engine.workloads import RunModel, Workload
 from sizing.explain import answers, machines, words
 from sizing.models import AiModel
 from tests.sizing.engine.shapes import SHAPES
@@ -132,8 +131,15 @@ def test_a_reserve_prints_its_reason() -> None:
 
 def test_every_kind_of_line_has_a_label_and_says_what_it_is() -> None:
     need = estimate(replace(LLAMA, reserve_bytes=GIB, reserve_reason="a web server"))
-    codes = {term.code for term in need.terms}
-    assert codes == set(explain.LABELS) == set(explain.WHAT_IS_THIS)
+    assert {term.code for term in need.terms} < set(explain.LABELS)
+    assert list(explain.labels(need).values()) == [
+        "Model weights",
+        "KV cache",
+        "Additional margin",
+        "CUDA runtime",
+        "Own reserve",
+    ]
+    assert set(explain.LABELS) == set(explain.WHAT_IS_THIS)
     assert all(text.count(". ") == 2 and " grows " in text for text in explain.WHAT_IS_THIS.values())
     with pytest.raises(TypeError):
         explain.formula(object())  # type: ignore[arg-type]
@@ -196,7 +202,7 @@ def test_sensitivity_is_the_engine_s_own_difference() -> None:
 # --- Machines -----------------------------------------------------------------------------------------------------
 
 
-def candidate(workload: RunModel = LLAMA, *, gpu_count: int = 1, **fields: Any) -> Candidate:
+def candidate(workload: Workload = LLAMA, *, gpu_count: int = 1, **fields: Any) -> Candidate:
     """A candidate on a machine that is in no database: words need none."""
     from catalog.models import Gpu, Provider
 
@@ -217,13 +223,10 @@ def candidate(workload: RunModel = LLAMA, *, gpu_count: int = 1, **fields: Any) 
     found = fit(workload, Device(gpu_count, machine.gpu_memory_bytes))
     assert isinstance(found, Fit)
     confidence = judge(
-        precision_bits=workload.precision_bits,
-        gpus_used=found.estimate.gpus,
-        memory_source=machine.memory_source,
-        headroom_bytes=found.headroom_bytes,
+        found.estimate,
         memory_bytes=machine.gpu_memory_bytes,
+        memory_source=machine.memory_source,
         cuda=machine.gpu.cuda,
-        cache_copied=copies_cache(workload.model, found.estimate.gpus),
     )
     price = Decimal("110.00")
     return Candidate(machine, found.estimate, found.headroom_bytes, price, price, confidence)

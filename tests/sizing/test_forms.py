@@ -153,9 +153,6 @@ def test_what_is_no_amount_is_refused(field, text):
         ({"model": ["a"] * 2}, "repeated"),
         ({"task": ""}, "required"),
         ({"task": "train"}, "invalid_choice"),
-        ({"task": "fine_tune"}, "coming"),
-        ({"task": "image"}, "coming"),
-        ({"task": "notebook"}, "coming"),
         ({"reserve_gib": "-1", "reserve_reason": "x"}, "min_value"),
         ({"reserve_gib": HUGE, "reserve_reason": "x"}, "max_value"),
         ({"reserve_gib": "1.005", "reserve_reason": "x"}, "max_decimal_places"),
@@ -245,10 +242,6 @@ def test_an_unknown_name_is_refused_with_the_nearest_known_one():
 
 def test_every_problem_is_named_at_once():
     assert set(errors_of(model="", context="x", lots="0", zzz="1")) == {"model", "context", "lots", "zzz"}
-
-
-def test_a_coming_task_is_the_only_problem_of_its_workload():
-    assert errors_of(task="fine_tune", model="", sequence_length="2048", context="") == {"task": "coming"}
 
 
 def test_the_api_names_the_object_and_refuses_names_of_the_other_one():

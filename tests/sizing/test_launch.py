@@ -91,9 +91,9 @@ def test_every_link_of_the_summary_leads_to_an_element_of_the_page(client):
         assert f'id="{target}"' in text, target
 
 
-def test_a_coming_task_says_so_and_gives_no_figure(client):
-    text = text_of(client.get("/launch/result/", {**GOOD, "task": "fine_tune"}))
-    assert "“Fine-tune a model” is coming" in text
+def test_fields_of_another_task_say_so_and_give_no_figure(client):
+    text = text_of(client.get("/launch/result/", {**GOOD, "task": "fine_tune", "context": "4096"}))
+    assert "Context belongs to “Run a model”, not to “Fine-tune a model”: leave it out." in text
     assert "GiB needed" not in text
     assert "19.55" not in text
 

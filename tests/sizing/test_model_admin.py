@@ -24,7 +24,9 @@ def staff(db: None) -> Client:
 
 def form_of(model: AiModel, **changes: Any) -> dict[str, Any]:
     values = {field.name: getattr(model, field.name) for field in AiModel._meta.fields if field.name not in ("id",)}
-    values |= {"cache_groups": json.dumps(model.cache_groups), "sources": json.dumps(model.sources)}
+    values |= {
+        name: json.dumps(getattr(model, name)) for name in ("cache_groups", "projections", "networks", "sources")
+    }
     values |= changes
     return {name: "" if value is None else value for name, value in values.items() if value is not False}
 
@@ -58,6 +60,31 @@ def test_a_model_that_cannot_be_sized_names_the_missing_figure(staff: Client) ->
     assert staff.get(f"{LIST}add/").status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("slug", "figures"),
+    [
+        ("llama-3.1-8b", ["LoRA adapters", "13,631,488 trainable parameters × 16 bytes", "2,048 tokens × 1 sequence"]),
+        ("flux.1-dev", ["Text encoder 2", "38.71 GiB", "Only language models are fine-tuned."]),
+        ("whisper-large-v3", ["Decoder cache", "4.81 GiB"]),
+        ("starcoder2-15b", ["Its number of parameters is not published"]),
+    ],
+)
+def test_a_model_of_every_kind_shows_its_worked_examples(staff: Client, slug: str, figures: list[str]) -> None:
+    if not AiModel.objects.filter(slug=slug).exists():
+        seed(slug)
+    html = staff.get(f"{LIST}{AiModel.objects.get(slug=slug).pk}/change/").content.decode()
+    for figure in figures:
+        assert figure in html
+    assert staff.get(LIST, {"kind": "image"}).status_code == 200
+
+
+def test_a_language_model_without_projections_can_be_run_and_not_fine_tuned(staff: Client) -> None:
+    save(staff, projections="[]")
+    text = staff.get(LIST, {"q": "llama-3.1-8b"}).content.decode()
+    assert "Its list of projections is not published: fine-tuning it cannot be sized" in text
+    assert "19.55 GiB" in text
+
+
 def test_an_unchanged_form_saves(staff: Client) -> None:
     assert save(staff).status_code == 302
     assert AiModel.objects.get(slug="llama-3.1-8b").cache_groups == [GROUP]
@@ -87,6 +114,9 @@ def test_a_change_is_in_the_history(staff: Client) -> None:
         ({"cache_groups": json.dumps([{**GROUP, "elements_per_token": 2049}])}, "a multiple of 2 x kv_heads"),
         ({"cache_groups": json.dumps([{**GROUP, "heads": 8}])}, "Group 1: heads is not known"),
         ({"cache_groups": '[{"layers": NaN, "elements_per_token": 1}]'}, "Group 1: layers must be a whole number"),
+        ({"projections": "no json"}, "This is not JSON"),
+        ({"projections": '[{"module": "q_proj"}]'}, "Projection 1: serves and in_features"),
+        ({"networks": '[{"role": "unet", "name": "a", "parameters": 1}]'}, "Network 1: role must be one of"),
         ({"parameters": "0"}, "Give 1 or more"),
         ({"parameters": "abc"}, "whole number"),
         ({"source_url": ""}, "required"),

@@ -1,4 +1,4 @@
-"""Size a model on the command line, in the words and figures of the pages and the API."""
+"""Size a workload on the command line, in the words and figures of the pages and the API."""
 
 import argparse
 import json
@@ -9,43 +9,66 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from catalog.units import to_gib
 from sizing import explain
 from sizing.documents import memory_document
-from sizing.engine.estimate import MemoryEstimate, estimate
-from sizing.engine.parallelism import is_legal_split
-from sizing.engine.workloads import RunModel
+from sizing.engine.estimate import MemoryEstimate, estimate, splits
+from sizing.engine.workloads import Workload
 from sizing.forms import InvalidInput, workload_from
 from sizing.models import AiModel
 
 # The option of each input, so that an error names what was typed.
 OPTIONS = {
+    "task": "--task",
     "model": "--model",
     "precision_bits": "--bits",
     "context": "--context",
     "requests": "--requests",
+    "streams": "--streams",
+    "sequence_length": "--sequence-length",
+    "batch_size": "--batch-size",
+    "rank": "--rank",
+    "target_modules": "--target-modules",
+    "method": "--method",
+    "gpu_memory_gib": "--gpu-memory-gib",
+    "gpu_memory_gb": "--gpu-memory-gb",
     "reserve_gib": "--reserve-gib",
     "reserve_reason": "--reserve-reason",
+}
+HELP = {
+    "task": "run, fine_tune, image or notebook; run by default.",
+    "model": "Its id, such as llama-3.1-8b; all but a notebook need one.",
+    "precision_bits": "16, 8 or 4 bits per weight; 16 by default.",
+    "context": "Running a language model: tokens per request; 4096 by default.",
+    "requests": "Running a language model: requests at once; 1 by default.",
+    "streams": "Speech recognition: audio streams at once; 1 by default.",
+    "sequence_length": "Fine-tuning: tokens of the longest example; 2048 by default.",
+    "batch_size": "Fine-tuning: sequences at once; 1 by default.",
+    "rank": "Fine-tuning: rank of the adapters; 16 by default.",
+    "target_modules": "Fine-tuning: where adapters are put, such as q,v; q,k,v,o by default.",
+    "method": "Fine-tuning: lora.",
+    "gpu_memory_gib": "Notebook: the GPU memory you need, in GiB.",
+    "gpu_memory_gb": "Notebook: the GPU memory you need, in GB.",
+    "reserve_gib": "Own reserve on every GPU, in GiB.",
+    "reserve_reason": "Why; required with a reserve.",
 }
 
 
 class Command(BaseCommand):
-    help = "Compute the GPU memory that running a language model needs, line by line."
+    help = "Compute the GPU memory that a workload needs, line by line."
 
     def add_arguments(self, parser: CommandParser) -> None:
         # Values stay as typed: the same rules as everywhere read them, and say what is wrong in the same words.
-        parser.add_argument("--model", required=True, help="Its id, such as llama-3.1-8b.")
-        parser.add_argument("--bits", dest="precision_bits", default="16", help="16, 8 or 4 bits per weight.")
-        parser.add_argument("--context", default=argparse.SUPPRESS, help="Tokens per request; 4096 by default.")
-        parser.add_argument("--requests", default="1", help="Requests at once.")
-        parser.add_argument("--gpus", default="1", help="GPUs of one machine that the model is split over.")
-        parser.add_argument("--reserve-gib", default="", help="Own reserve on every GPU, in GiB.")
-        parser.add_argument("--reserve-reason", default="", help="Why; required with a reserve.")
+        for name, option in OPTIONS.items():
+            parser.add_argument(option, dest=name, default=argparse.SUPPRESS, help=HELP[name])
+        parser.add_argument("--gpus", default="1", help="GPUs of one machine that a language model is split over.")
         parser.add_argument("--json", action="store_true", help="Print the API's memory block.")
 
     def handle(self, *args: Any, **options: Any) -> None:
         if not AiModel.objects.exists():
             raise CommandError("There are no models yet. Load them first: manage.py load_models")
-        given = {name: str(options[name]) for name in OPTIONS if name in options}
+        given: dict[str, Any] = {"task": "run"} | {name: str(options[name]) for name in OPTIONS if name in options}
+        if "target_modules" in given:
+            given["target_modules"] = [given["target_modules"]]
         try:
-            ai_model, workload = workload_from({"task": "run", **given})
+            ai_model, workload = workload_from(given)
         except InvalidInput as invalid:
             lines = [f"{OPTIONS.get(error.field, error.field)}: {error.detail}" for error in invalid.errors]
             raise CommandError("\n".join(lines)) from invalid
@@ -56,28 +79,30 @@ class Command(BaseCommand):
             self.stdout.write("\n".join(_lines(ai_model, estimate(workload, gpus))))
 
 
-def _gpus(text: str, workload: RunModel) -> int:
+def _gpus(text: str, workload: Workload) -> int:
     gpus = int(text) if text.isascii() and text.isdigit() and len(text) < 4 else 0
-    if not is_legal_split(workload.model, gpus):
-        raise CommandError(f"--gpus: {explain.illegal_split(workload.model)}")
+    if gpus not in splits(workload):
+        raise CommandError(f"--gpus: {explain.illegal_split(workload)}")
     return gpus
 
 
-def _lines(ai_model: AiModel, need: MemoryEstimate) -> list[str]:
-    workload = explain.run_model(need)
-    rows = [(explain.LABELS[term.code], explain.formula(term), need.line_bytes(term)) for term in need.terms]
-    widest = max(len(formula) for _, formula, _ in rows)
-    found = [
-        f"{ai_model.name}, {workload.precision_bits} bits, {workload.context:,} tokens × {workload.requests:,}",
-        "",
-    ]
-    found += [f"{label:<18}  {formula:<{widest}}  {to_gib(size):>12,} GiB" for label, formula, size in rows]
-    found.append(f"{'Total':<18}  {f'{need.total_bytes:,} bytes':<{widest}}  {to_gib(need.total_bytes):>12,} GiB")
+def _lines(ai_model: AiModel | None, need: MemoryEstimate) -> list[str]:
+    workload = need.workload
+    rows = [(explain.label(term.code), explain.formula(term), need.line_bytes(term)) for term in need.terms]
+    total = f"{need.total_bytes:,} bytes"
+    widest = max(len(text) for text in (total, *(formula for _, formula, _ in rows)))
+    first = max(18, *(len(label) for label, _, _ in rows))
+    found = [explain.workload_words(workload).rstrip(","), ""]
+    found += [f"{label:<{first}}  {formula:<{widest}}  {to_gib(size):>12,} GiB" for label, formula, size in rows]
+    found.append(f"{'Total':<{first}}  {total:<{widest}}  {to_gib(need.total_bytes):>12,} GiB")
     if need.gpus > 1:
         found.append(f"{need.gpus} GPUs, each of them: {explain.gib(need.per_gpu_bytes)}")
     notes = [
         explain.rounding_note(need),
         explain.sensitivity(workload, need.gpus),
         *explain.assumptions(ai_model, need),
+        *(limit.text for limit in explain.task_limits(workload)),
     ]
-    return [*found, "", *(note for note in notes if note), f"Source: {ai_model.source_url}"]
+    sources = [f"Source: {ai_model.source_url}"] if ai_model else []
+    papers = explain.sources(ai_model, workload)[len(explain.sources(ai_model)) :]
+    return [*found, "", *(note for note in notes if note), *sources, *(f"{title}: {url}" for title, url in papers)]

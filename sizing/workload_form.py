@@ -1,0 +1,387 @@
+"""What a person wants to do, with which model: the fields of every task, and the workload that they make.
+
+Every field has one name and belongs to one or several tasks. A field of another task is an error that says so, because
+leaving it out silently would answer another question than the one that was asked.
+"""
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+from catalog import units
+from catalog.models import SLUG
+from sizing.engine.adapters import TRAINED_PARAMETER_BYTES
+from sizing.engine.workloads import (
+    ATTENTION_TARGETS,
+    MAX_RANK,
+    MAX_REQUESTS,
+    PRECISIONS_BITS,
+    TARGET_WORDS,
+    FineTune,
+    GenerateImages,
+    Notebook,
+    RunModel,
+    Transcribe,
+    Workload,
+)
+from sizing.fields import (
+    AmountField,
+    NumberChoiceField,
+    TextField,
+    WholeNumberField,
+    WordField,
+    WordsField,
+    either,
+    shown,
+)
+from sizing.inputs import Data, InputForm, nearest
+from sizing.models import MISSING_FIGURES, TASKS_OF_KIND, AiModel
+
+DEFAULT_CONTEXT = 4096
+DEFAULT_SEQUENCE_LENGTH = 2048
+DEFAULT_RANK = 16
+MAX_RESERVE_GIB = Decimal("100000.00")
+MAX_STATED = Decimal("100000.00")
+MAX_REASON_LENGTH = 200
+METHODS = ("lora",)
+
+TASKS = {
+    "run": "Run a model",
+    "fine_tune": "Fine-tune a model",
+    "image": "Generate images",
+    "notebook": "Open a notebook",
+}
+KINDS = {
+    AiModel.Kind.LANGUAGE.value: "a language model",
+    AiModel.Kind.IMAGE.value: "an image pipeline",
+    AiModel.Kind.SPEECH.value: "a speech recognition model",
+}
+_RESERVE = ("reserve_gib", "reserve_reason")
+# The fields of each task with each kind of model, beside `task`.
+FIELDS = {
+    ("run", AiModel.Kind.LANGUAGE.value): ("model", "precision_bits", "context", "requests", *_RESERVE),
+    ("run", AiModel.Kind.SPEECH.value): ("model", "precision_bits", "streams", *_RESERVE),
+    ("fine_tune", AiModel.Kind.LANGUAGE.value): (
+        "model", "precision_bits", "sequence_length", "batch_size", "rank", "target_modules", "method", *_RESERVE,
+    ),
+    ("image", AiModel.Kind.IMAGE.value): ("model", *_RESERVE),
+    ("notebook", None): ("gpu_memory_gib", "gpu_memory_gb"),
+}  # fmt: skip
+_FIGURES = {
+    **MISSING_FIGURES,
+    "kv_heads": "number of KV heads",
+    "head_dim": "head dimension",
+    "elements_per_token": "cache size per token",
+    "window": "attention window",
+    "split_width": "MLP width",
+    "state_bytes_per_sequence": "state per sequence",
+}
+
+
+def fields_of(task: str, kind: str | None = None) -> tuple[str, ...]:
+    """The fields of a task beside `task` itself, with models of one kind, or of any when `kind` is None."""
+    sets = [names for (one, its_kind), names in FIELDS.items() if one == task and kind in (None, its_kind)]
+    return tuple(dict.fromkeys(name for names in sets for name in names))
+
+
+class MethodField(TextField):
+    """How a model is fine-tuned: LoRA alone. Full fine-tuning is refused by name, with what it would take."""
+
+    def clean(self, value: Any) -> str:
+        text = super().clean(value)
+        if text == "full":
+            raise ValidationError(
+                "Full fine-tuning is not sized: it needs weight, gradient and both moments of the optimizer for every "
+                f"parameter, {TRAINED_PARAMETER_BYTES} bytes each before any activation. Method must be lora.",
+                "not_sizable",
+            )
+        if text not in METHODS:
+            qlora = " QLoRA is lora with a precision of 4 bits." if text.lower() == "qlora" else ""
+            raise ValidationError(f"Method must be lora; “{shown(text)}” is not.{qlora}", "invalid_choice")
+        return text
+
+
+def _stated(unit: str, example: str) -> AmountField:
+    return AmountField(
+        label="GPU memory you need",
+        unit=unit,
+        least=Decimal("0.01"),
+        most=MAX_STATED,
+        places=2,
+        example=example,
+        hint="Compared as it is with the memory of one GPU; nothing is added.",
+    )
+
+
+class WorkloadForm(InputForm):
+    """What a person wants to do, with which model. When valid, `workload` is set, and `ai_model`, None for a notebook.
+
+    Shape: it has the fields of all tasks. `names` are those that count, which the task decides and, for running a
+    model, the model's kind.
+    """
+
+    defaults = {
+        "precision_bits": "16",
+        "context": str(DEFAULT_CONTEXT),
+        "requests": "1",
+        "streams": "1",
+        "sequence_length": str(DEFAULT_SEQUENCE_LENGTH),
+        "batch_size": "1",
+        "rank": str(DEFAULT_RANK),
+        "target_modules": ATTENTION_TARGETS,
+        "method": METHODS[0],
+    }
+    ai_model: AiModel | None
+    workload: Workload
+
+    task = WordField(label="Task", words=TASKS, required_message="Choose what you want to do.")
+    model = TextField(label="Model", error_messages={"required": "Choose a model."})
+    precision_bits = NumberChoiceField(label="Precision", numbers=PRECISIONS_BITS, unit="bits")
+    context = WholeNumberField(
+        label="Context", example=DEFAULT_CONTEXT, hint="Tokens per request. Set it to what your requests really use."
+    )
+    requests = WholeNumberField(
+        label="Requests at once",
+        most=MAX_REQUESTS,
+        example=1,
+        why=" (the most that is computed)",
+        hint="How many requests run at the same time. Each keeps its own KV cache.",
+    )
+    streams = WholeNumberField(
+        label="Audio streams at once",
+        most=MAX_REQUESTS,
+        example=1,
+        why=" (the most that is computed)",
+        hint="How many recordings are transcribed at the same time. Their length does not matter.",
+    )
+    sequence_length = WholeNumberField(
+        label="Sequence length",
+        example=DEFAULT_SEQUENCE_LENGTH,
+        hint="Tokens of the longest example. Longer ones are cut off by most training scripts.",
+    )
+    batch_size = WholeNumberField(
+        label="Batch size",
+        most=MAX_REQUESTS,
+        example=1,
+        why=" (the most that is computed)",
+        hint="Sequences that go through the model together, before gradients are accumulated.",
+    )
+    rank = WholeNumberField(
+        label="LoRA rank",
+        most=MAX_RANK,
+        example=DEFAULT_RANK,
+        why=" (the most that is computed)",
+        hint="The width of the adapters.",
+    )
+    target_modules = WordsField(
+        label="Target modules",
+        words=TARGET_WORDS,
+        hint="Where adapters are put: q, k, v, o are the attention, gate, up, down the MLP.",
+    )
+    method = MethodField(label="Method", error_messages={"required": "Method is empty: give lora."})
+    gpu_memory_gib = _stated("GiB", "24")
+    gpu_memory_gb = _stated("GB", "24")
+    reserve_gib = AmountField(
+        label="Own reserve",
+        unit="GiB",
+        least=Decimal(0),
+        most=MAX_RESERVE_GIB,
+        places=2,
+        example="2.5",
+        hint="Added on each GPU as its own line; no margin is put on it.",
+    )
+    reserve_reason = TextField(
+        label="Reason for the reserve",
+        required=False,
+        hint="A margin without a reason is no more reliable than none. Printed beside the line.",
+        widget=forms.TextInput(attrs={"maxlength": MAX_REASON_LENGTH, "autocomplete": "off"}),
+    )
+
+    def __init__(self, data: Data) -> None:
+        super().__init__(data)
+        self._given = {name for name in self.fields if _is_given(data, name)}
+        self._absent = {name for name in self.fields if name not in data}
+
+    # --- Single fields ------------------------------------------------------------------------------------------------
+
+    def clean_model(self) -> AiModel:
+        slug = self.cleaned_data["model"]
+        model = AiModel.objects.filter(slug=slug).first() if SLUG.match(slug) else None
+        if model is None:
+            raise ValidationError(
+                f"“{shown(slug)}” is not a model of the catalog.{_nearest_model(slug)}", "unknown_model"
+            )
+        task = self.cleaned_data.get("task")
+        if task and task != "notebook" and task not in model.tasks:
+            raise ValidationError(_wrong_kind(model, task), "wrong_kind")
+        if missing := model.missing_figure:
+            raise ValidationError(
+                f"{model.name} cannot be sized: its {figure_label(missing)} is not published.", "not_sizable"
+            )
+        if task in model.tasks and (missing := model.missing_for(task)):
+            raise ValidationError(
+                f"{model.name} cannot be sized for fine-tuning: its {figure_label(missing)} is not published.",
+                "not_sizable",
+            )
+        return model
+
+    def clean_reserve_reason(self) -> str:
+        reason = self.cleaned_data["reserve_reason"]
+        if len(reason) > MAX_REASON_LENGTH:
+            raise ValidationError(
+                f"The reason for the reserve must be {MAX_REASON_LENGTH} characters or less.", "max_length"
+            )
+        if reason and not reason.isprintable():
+            raise ValidationError("The reason for the reserve must be plain text on one line.", "invalid")
+        return reason
+
+    # --- Together -----------------------------------------------------------------------------------------------------
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The fields that count. Without a known task all of those of language-model inference do."""
+        task, model = self.cleaned_data.get("task"), self.cleaned_data.get("model")
+        if task is None:
+            return fields_of("run", AiModel.Kind.LANGUAGE.value)
+        return fields_of(task, model.kind if model is not None and task in model.tasks else None)
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean()
+        self._refuse_fields_of_other_tasks()
+        self._check_length("context")
+        self._check_length("sequence_length")
+        self._check_targets()
+        self._check_stated_memory()
+        self._check_reserve()
+        if not self.errors:
+            self._build()
+        return cleaned
+
+    def _refuse_fields_of_other_tasks(self) -> None:
+        names, task, model = self.names, self.cleaned_data.get("task"), self.cleaned_data.get("model")
+        for name in self.fields:
+            if name == "task" or name in names:
+                continue
+            if name in self._errors:
+                del self._errors[name]
+            self.cleaned_data.pop(name, None)
+            if name in self._given and task is not None:
+                self.add_error(name, ValidationError(self._not_of_this_task(name, task, model), "other_task"))
+
+    def _not_of_this_task(self, name: str, task: str, model: AiModel | None) -> str:
+        label = self.fields[name].label if name not in ("gpu_memory_gib", "gpu_memory_gb") else f"{name}"
+        if model is not None and name in fields_of(task):
+            return f"{label} does not apply to {model.name}, {KINDS[model.kind]}: leave it out."
+        owners = [f"“{words}”" for code, words in TASKS.items() if name in fields_of(code)]
+        return f"{label} belongs to {either(owners)}, not to “{TASKS[task]}”: leave it out."
+
+    def _check_length(self, name: str) -> None:
+        model, length = self.cleaned_data.get("model"), self.cleaned_data.get(name)
+        if model is None or length is None or model.max_context is None or length <= model.max_context:
+            return
+        if name in self._absent:
+            self.cleaned_data[name] = model.max_context
+            return
+        label = self.fields[name].label
+        self.add_error(
+            name,
+            ValidationError(
+                f"{label} must be {model.max_context:,} or less (published maximum of {model.name}).", "max_value"
+            ),
+        )
+
+    def _check_targets(self) -> None:
+        model, targets = self.cleaned_data.get("model"), self.cleaned_data.get("target_modules")
+        if model is None or not targets:
+            return
+        there = model.trainable_shape().training
+        words = there.target_words if there else ()
+        if missing := [word for word in targets if word not in words]:
+            self.add_error(
+                "target_modules",
+                ValidationError(
+                    f"Target modules: {model.name} has no module for {either(missing, 'and')} that an adapter "
+                    f"can be put on; it has {either(words, 'and')}.",
+                    "invalid_choice",
+                ),
+            )
+
+    def _check_stated_memory(self) -> None:
+        if self.cleaned_data.get("task") != "notebook":
+            return
+        given = [name for name in ("gpu_memory_gib", "gpu_memory_gb") if self.cleaned_data.get(name) is not None]
+        if any(self.has_error(name) for name in ("gpu_memory_gib", "gpu_memory_gb")):
+            return
+        if not given:
+            error = ValidationError("GPU memory you need is empty: give it in GiB or in GB, such as 24.", "required")
+            self.add_error("gpu_memory_gib", error)
+        if len(given) > 1:
+            error = ValidationError("GPU memory you need must be given once: in GiB or in GB, not in both.", "repeated")
+            self.add_error("gpu_memory_gb", error)
+
+    def _check_reserve(self) -> None:
+        if self.has_error("reserve_gib") or self.has_error("reserve_reason"):
+            return
+        reserve, reason = self.cleaned_data.get("reserve_gib"), self.cleaned_data.get("reserve_reason")
+        if reserve and not reason:
+            self.add_error("reserve_reason", ValidationError("A reserve needs its reason: write one.", "required"))
+        if reason and not reserve:
+            self.add_error("reserve_gib", ValidationError("Give the reserve in GiB, or empty its reason.", "required"))
+
+    def _build(self) -> None:
+        cleaned = self.cleaned_data
+        self.ai_model = cleaned.get("model")
+        if self.ai_model is None:
+            self.workload = _notebook(cleaned)
+            return
+        reserve = {
+            "reserve_bytes": units.gib_to_bytes(cleaned["reserve_gib"] or Decimal(0)),
+            "reserve_reason": cleaned["reserve_reason"],
+        }
+        made = _MADE[cleaned["task"], self.ai_model.kind]
+        counts = {name: cleaned[name] for name in self.names if name not in ("model", "method", *_RESERVE)}
+        self.workload = made(self.ai_model, **counts, **reserve)
+
+
+_MADE: dict[tuple[str, str], Callable[..., Workload]] = {
+    ("run", AiModel.Kind.LANGUAGE.value): lambda model, **given: RunModel(model.shape(), **given),
+    ("run", AiModel.Kind.SPEECH.value): lambda model, **given: Transcribe(model.speech_model(), **given),
+    ("fine_tune", AiModel.Kind.LANGUAGE.value): lambda model, **given: FineTune(model.trainable_shape(), **given),
+    ("image", AiModel.Kind.IMAGE.value): lambda model, **given: GenerateImages(model.image_pipeline(), **given),
+}
+
+
+def _notebook(cleaned: dict[str, Any]) -> Notebook:
+    if (figure := cleaned.get("gpu_memory_gib")) is not None:
+        return Notebook(units.gib_to_bytes(figure), f"{figure.normalize():f} GiB")
+    figure = cleaned["gpu_memory_gb"]
+    return Notebook(units.gb_to_bytes(figure), f"{figure.normalize():f} GB")
+
+
+def _is_given(data: Data, name: str) -> bool:
+    """Whether a value was given that says something: an empty one of another task's field asks for nothing."""
+    if name not in data:
+        return False
+    values = data.getlist(name) if hasattr(data, "getlist") else data[name]
+    return any(value not in ("", None) for value in (values if isinstance(values, (list, tuple)) else [values]))
+
+
+def _wrong_kind(model: AiModel, task: str) -> str:
+    wanted = [words for kind, words in KINDS.items() if task in TASKS_OF_KIND[kind]]
+    kind = KINDS.get(model.kind, "of a kind that is not sized")
+    return f"{model.name} is {kind}; “{TASKS[task]}” needs {either(wanted)}."
+
+
+WORKLOAD_NAMES = tuple(WorkloadForm.base_fields)
+
+
+def figure_label(field: str) -> str:
+    """The name of a model's figure in words."""
+    return _FIGURES.get(field, field.replace("_", " "))
+
+
+def _nearest_model(slug: str) -> str:
+    return nearest(slug, AiModel.objects.values_list("slug", flat=True))
