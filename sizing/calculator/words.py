@@ -3,8 +3,8 @@
 from catalog.units import GIB
 from sizing.engine.envelope import ESTIMATED, MEASURED, UNKNOWN, Envelope, ReserveEntry
 from sizing.engine.stages import KEPT, STEP, Chain, Stage, Step
-from sizing.explain.machines import Sentence
 from sizing.explain.formulas import to_million
+from sizing.explain.machines import Sentence
 from sizing.explain.words import counted, gib
 
 WEIGHTS_ONLY = "Weights only"
