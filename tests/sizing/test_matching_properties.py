@@ -12,20 +12,29 @@ from typing import Any
 
 import pytest
 from django.db import transaction
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 
 from catalog.countries import expand
 from catalog.models import Machine
 from catalog.units import GIB
 from sizing.answers import NOT_CONSIDERED, Answer, Candidate, HardLimits, Preferences, Question
-from sizing.engine.estimate import estimate
+from sizing.engine.estimate import estimate, splits
 from sizing.engine.fit import Device, Fit, fit
-from sizing.engine.parallelism import legal_splits
-from sizing.engine.workloads import RunModel
+from sizing.engine.workloads import (
+    MAX_REQUESTS,
+    Notebook,
+    RunModel,
+    Workload,
+    lower_precisions,
+    precision_of,
+    shrinkable,
+)
 from sizing.matching import recommend
 from sizing.models import AiModel
 from tests.factories import make_gpu, make_provider
+from tests.sizing.seed_shapes import IMAGE, SPEECH, fine_tune, images, transcribe
+from tests.sizing.seed_shapes import MODELS as SEEDED
 
 pytestmark = pytest.mark.django_db
 
@@ -69,14 +78,35 @@ def mostly(random: Random, usual: Any, *others: Any) -> Any:
     return usual if random.random() < 0.8 else random.choice(others)
 
 
-def random_question(random: Random) -> Question:
+def language_question(random: Random) -> tuple[AiModel, RunModel]:
     chosen = random.choice(MODELS)
-    workload = RunModel(
+    return chosen, RunModel(
         chosen.shape(),
         precision_bits=random.choice([16, 16, 8, 4]),
         context=random.choice([1, 4096, 4096, 32_768, 131_072]),
         requests=mostly(random, 1, 2, 16, 300),
     )
+
+
+def other_question(random: Random) -> tuple[AiModel | None, Workload]:
+    """A workload of a task that uses one GPU."""
+    bits = random.choice([16, 16, 8, 4])
+    kind = random.choice(["fine_tune", "fine_tune", "image", "speech", "notebook"])
+    if kind == "fine_tune":
+        slug = random.choice(["smollm2-360m", "llama-3.1-8b", "phi-4", "llama-3.1-70b"])
+        length, batch = random.choice([64, 2048, 8192]), random.choice([1, 1, 8])
+        return SEEDED[slug], fine_tune(slug, bits, length, batch, random.choice([1, 16, 256]))
+    if kind == "image":
+        slug = random.choice(list(IMAGE))
+        return SEEDED[slug], images(slug)
+    if kind == "speech":
+        slug = random.choice(list(SPEECH))
+        return SEEDED[slug], transcribe(slug, bits, random.choice([1, 2, 64, 1000]))
+    return None, Notebook(random.choice([8 * GIB, 24 * GIB, 24 * 10**9, 200 * GIB]), "so many GiB")
+
+
+def random_question(random: Random) -> Question:
+    ai_model, workload = random.choice([language_question, other_question])(random)
     budgets = ["0.05", "16.79", "50.34", "110", "220.00", "329.99", "330.00"]
     hourly = ["0.0001", "0.1", "0.0999", "0.3", "0.65", "0.654762"]
     preferences = Preferences(
@@ -87,17 +117,17 @@ def random_question(random: Random) -> Question:
         term_days=random.choice([3, 7, 7, 30]),
         lots=random.choice([1, 1, 2, 3]),
     )
-    return Question(chosen, workload, preferences)
+    return Question(ai_model, workload, preferences)
 
 
-def random_machine(random: Random, workload: RunModel, scarce: bool) -> dict[str, Any]:
+def random_machine(random: Random, workload: Workload, scarce: bool) -> dict[str, Any]:
     """Its memory is ordinary, unknown, or within a byte of what a split needs, legal or not.
 
     `scarce` leaves out the ample ones.
     """
     community = random.random() < 0.4
     need = estimate(
-        replace(workload, precision_bits=random.choice([16, 16, 8, 4])), random.choice([1, 1, 2, 3, 4, 7, 8])
+        random.choice([workload, workload, *lower_precisions(workload)]), random.choice([1, 1, 2, 3, 4, 7, 8])
     )
     edge = need.per_gpu_bytes + random.choice([-1, 0, 1])
     ordinary = random.choice([8 * GIB, 16 * GIB, 24 * 10**9, 24 * GIB, *([] if scarce else [80 * GIB, 180 * GIB])])
@@ -280,7 +310,7 @@ def test_the_answer_equals_a_brute_force_list(case: Case) -> None:
 def check_precisions(answer: Answer, limits: HardLimits) -> None:
     wanted = []
     for bits in (8, 4):
-        if bits < answer.question.workload.precision_bits:
+        if bits < (precision_of(answer.question.workload) or 0):
             lower = recommendable(with_change(answer.question, "precision_bits", bits), limits)
             if len(lower) > answer.recommended_count:
                 wanted.append((bits, len(lower) - answer.recommended_count, min(one.price for one in lower)))
@@ -300,9 +330,7 @@ def check_nearest(answer: Answer, every: list[Verdict], fitting: list[Verdict]) 
     assert answer.nearest_miss.machine == nearest.machine
     assert answer.nearest_miss.lacking_bytes == nearest.outcome.lacking_bytes
     assert answer.nearest_miss.estimate == nearest.outcome.estimate
-    assert (
-        answer.nearest_miss.estimate.gpus == legal_splits(answer.question.workload.model, nearest.machine.gpu_count)[-1]
-    )
+    assert answer.nearest_miss.estimate.gpus == splits(answer.question.workload, nearest.machine.gpu_count)[-1]
 
 
 def check_changes(answer: Answer, limits: HardLimits) -> None:
@@ -314,6 +342,10 @@ def check_changes(answer: Answer, limits: HardLimits) -> None:
     smaller_step = {
         "context": 1,
         "requests": 1,
+        "sequence_length": 1,
+        "batch_size": 1,
+        "rank": 1,
+        "streams": 1,
         "lots": 1,
         "budget_usd": Decimal("-0.01"),
         "max_hourly_usd": Decimal("-0.0001"),
@@ -331,13 +363,15 @@ def check_changes(answer: Answer, limits: HardLimits) -> None:
         return
     offered = [(change.field, change.value) for change in answer.changes]
     tries: list[tuple[str, Any]] = [("term_days", days) for days in (3, 7, 30)]
-    tries += [("precision_bits", bits) for bits in (8, 4) if bits < question.workload.precision_bits]
-    tries += [("tier", "any"), ("countries", ()), ("context", 1), ("requests", 1), ("lots", 1)]
+    tries += [("precision_bits", bits) for bits in (8, 4) if bits < (precision_of(question.workload) or 0)]
+    tries += [(field, 1) for field in shrinkable(question.workload)]
+    tries += [("tier", "any"), ("countries", ()), ("lots", 1)]
     tries += [("budget_usd", Decimal(10**6)), ("max_hourly_usd", Decimal(10**6))]
     for field, value in tries:
         if recommendable(with_change(question, field, value), limits):
             assert field in dict(offered)
-            assert field in ("context", "requests", "lots", "budget_usd", "max_hourly_usd") or (field, value) in offered
+            # Of a count or an amount the gentlest value that helps is offered, not the one tried here.
+            assert field in smaller_step or (field, value) in offered
 
 
 def check_places(answer: Answer) -> None:
@@ -371,9 +405,12 @@ def test_a_machine_that_does_not_fit_or_is_dearer_never_changes_the_first_place(
 
 @given(cases, st.integers(2, 50))
 @FEWER
-def test_more_requests_never_make_a_machine_fit(case: Case, times: int) -> None:
+def test_more_work_never_makes_a_machine_fit(case: Case, times: int) -> None:
     question, limits, rows = case
-    more = with_change(question, "requests", question.workload.requests * times)
+    field = {"requests", "batch_size", "streams"} & set(shrinkable(question.workload))
+    assume(field)
+    name = field.pop()
+    more = with_change(question, name, min(getattr(question.workload, name) * times, MAX_REQUESTS))
     with catalog_of(rows):
         fits = {candidate.machine.pk for candidate in recommend(question, now=NOW, limits=limits).recommended}
         still = {candidate.machine.pk for candidate in recommend(more, now=NOW, limits=limits).recommended}
