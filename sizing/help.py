@@ -19,10 +19,6 @@ from sizing.models import AiModel
 
 EXAMPLE = "llama-3.1-8b"
 LONG_CONTEXT = 32768
-# What an answer can hold against a machine today; fine-tuning, images and speech come with their own tasks.
-SHOWN_REASONS = (
-    "quantized", "multi_gpu", "provider_report", "datasheet", "narrow_margin", "non_cuda", "kv_copied",
-)  # fmt: skip
 NOMINAL_SIZES_GB = (16, 24, 48, 80)
 
 
@@ -41,7 +37,7 @@ def help_memory(request: HttpRequest) -> HttpResponse:
         "runtime": whole_gib(RUNTIME_BYTES),
         "narrow_percent": NARROW_MARGIN_PERCENT,
         "sizes": [(size, gib(size * GB)) for size in NOMINAL_SIZES_GB],
-        "reasons": [(REASONS[code], RAISES[code]) for code in SHOWN_REASONS],
+        "reasons": [(REASONS[code], RAISES[code]) for code in REASONS],
         "levels": [(word, Confidence(reasons).level) for word, reasons in _LEVELS],
         "limits": explain.LIMITS_OF_EVERY_ANSWER,
         "example": _example(),
@@ -53,6 +49,7 @@ _LEVELS = (
     ("No reason", ()),
     ("One reason", ("datasheet",)),
     ("Two or more", ("datasheet", "narrow_margin")),
+    ("Image generation, without any other", ("image",)),
 )
 
 
@@ -81,7 +78,7 @@ def _variants(workload: RunModel) -> list[Variant]:
     changed = [
         (f"{bits} bits", replace(workload, precision_bits=bits))
         for bits in PRECISIONS_BITS
-        if bits < workload.precision_bits
+        if bits < (workload.precision_bits or 0)
     ]
     if workload.model.max_context >= LONG_CONTEXT:
         changed.append((f"{LONG_CONTEXT:,} tokens of context", replace(workload, context=LONG_CONTEXT)))

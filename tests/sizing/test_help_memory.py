@@ -1,9 +1,12 @@
 """The help page on memory shows the engine's own figures."""
 
 import re
+from html import unescape
 
 from django.test import Client
 
+from sizing.engine.confidence import REASONS
+from sizing.explain import machines
 from sizing.models import AiModel
 from tests.sizing.seeded import seed
 
@@ -23,6 +26,14 @@ def test_the_worked_example_is_computed(db: None) -> None:
     assert "guaranteed" not in html
     assert "24 GB nominal" in html
     assert "22.35 GiB" in html
+
+
+def test_every_reason_is_told_with_what_would_raise_it(db: None) -> None:
+    html = unescape(page())
+    for reason in REASONS:
+        assert machines.REASONS[reason] in html
+        assert machines.RAISES[reason] in html
+    assert "Image generation, without any other: <strong>low</strong>" in html
 
 
 def test_the_example_follows_the_catalog(db: None) -> None:
