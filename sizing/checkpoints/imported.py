@@ -120,6 +120,8 @@ class ImportedModel:
             split_width=self.expert_intermediate_size or self.intermediate_size,
             state_bytes_per_sequence=self.state_bytes_per_sequence,
             training=self.training,
+            stored_bytes=self.stored_bytes,
+            quantized=self.quantization is not None,
         )
 
     @property

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from sizing.engine.estimate import MemoryEstimate
 from sizing.engine.parallelism import copies_cache
-from sizing.engine.workloads import FineTune, GenerateImages, Notebook, RunModel, Transcribe, precision_of
+from sizing.engine.workloads import FineTune, GenerateImages, Notebook, RunModel, Transcribe, Workload, precision_of
 
 NARROW_MARGIN_PERCENT = 10
 
@@ -50,7 +50,7 @@ def judge(need: MemoryEstimate, *, memory_bytes: int, memory_source: str, cuda: 
     """The confidence that `need` is met by GPUs of `memory_bytes` each, its reasons in the fixed order of REASONS."""
     workload = need.workload
     facts = {
-        "quantized": (precision_of(workload) or 16) < 16,
+        "quantized": (precision_of(workload) or 16) < 16 or _is_stored_quantized(workload),
         "multi_gpu": need.gpus > 1,
         "provider_report": memory_source == "provider_report",
         "datasheet": memory_source == "datasheet",
@@ -63,3 +63,8 @@ def judge(need: MemoryEstimate, *, memory_bytes: int, memory_source: str, cuda: 
         "kv_copied": isinstance(workload, RunModel) and copies_cache(workload.model, need.gpus),
     }
     return Confidence(tuple(reason for reason in REASONS if facts[reason]))
+
+
+def _is_stored_quantized(workload: Workload) -> bool:
+    """Whether the weights are counted as a quantized checkpoint stores them."""
+    return isinstance(workload, RunModel) and workload.model.stored_bytes is not None and workload.model.quantized

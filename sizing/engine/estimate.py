@@ -13,7 +13,7 @@ from sizing.engine.networks import NetworkWeights
 from sizing.engine.overhead import Margin, Reserve, Runtime
 from sizing.engine.parallelism import MAX_SPLIT, legal_splits
 from sizing.engine.shapes import Network
-from sizing.engine.weights import StatedNeed, Weights
+from sizing.engine.weights import StatedNeed, StoredWeights, Weights
 from sizing.engine.workloads import FineTune, GenerateImages, Notebook, RunModel, Transcribe, Workload
 
 
@@ -70,8 +70,14 @@ def _counted(workload: Workload, gpus: int) -> list[Term]:
 @_counted.register
 def _(workload: RunModel, gpus: int) -> list[Term]:
     model = workload.model
+    weights: Term
+    if model.stored_bytes is not None:
+        weights = StoredWeights(model.stored_bytes, gpus)
+    else:
+        assert workload.precision_bits is not None, "only stored weights have no precision"
+        weights = Weights(model.parameters, workload.precision_bits, gpus)
     return [
-        Weights(model.parameters, workload.precision_bits, gpus),
+        weights,
         KVCache(model.cache_groups, workload.context, workload.requests, model.state_bytes_per_sequence, gpus),
     ]
 

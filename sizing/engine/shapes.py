@@ -60,7 +60,8 @@ class LanguageModel:
     Shape: `parameters` counts every stored weight once, all experts of a mixture included. `split_width` is the width
     that tensor parallelism divides in the MLP: the expert's for a mixture, None where it is not published.
     Units: `state_bytes_per_sequence` is the constant state of linear or state-space layers, per request. `training` is
-    what fine-tuning needs besides; None where it is not published.
+    what fine-tuning needs besides; None where it is not published. `stored_bytes` is the size of one given checkpoint,
+    by which its weights are then counted; `quantized` says that the checkpoint is.
     Raises: UnsizableModel naming the field that is missing or below 1.
     """
 
@@ -72,6 +73,8 @@ class LanguageModel:
     split_width: int | None = None
     state_bytes_per_sequence: int = 0
     training: "TrainingShape | None" = None
+    stored_bytes: int | None = None
+    quantized: bool = False
 
     def __post_init__(self) -> None:
         _require("parameters", self.parameters)
@@ -79,6 +82,8 @@ class LanguageModel:
         _require("max_context", self.max_context)
         if self.split_width is not None:
             _require("split_width", self.split_width)
+        if self.stored_bytes is not None:
+            _require("stored_bytes", self.stored_bytes)
         if not self.cache_groups:
             raise UnsizableModel("the cache layout is not known", field="cache_groups")
         if self.state_bytes_per_sequence < 0:

@@ -16,20 +16,23 @@ TARGET_WORDS = (*ATTENTION_TARGETS, "gate", "up", "down")
 class RunModel:
     """Language-model inference: `requests` at once, each of up to `context` tokens.
 
-    Units: `precision_bits` is bits per weight (16, 8 or 4); the cache stays 16-bit. `reserve_bytes` is the person's own
-    reserve per GPU, with its reason.
+    Units: `precision_bits` is bits per weight (16, 8 or 4), None for a model that is counted by the bytes its checkpoint
+    stores; the cache stays 16-bit. `reserve_bytes` is the person's own reserve per GPU, with its reason.
     Raises: InvalidWorkload naming the field.
     """
 
     model: LanguageModel
-    precision_bits: int = 16
+    precision_bits: int | None = 16
     context: int = 4096
     requests: int = 1
     reserve_bytes: int = 0
     reserve_reason: str = ""
 
     def __post_init__(self) -> None:
-        _check_precision(self.precision_bits)
+        if self.model.stored_bytes is None:
+            _check_precision(self.precision_bits)
+        elif self.precision_bits is not None:
+            raise InvalidWorkload("precision does not apply to stored weights", field="precision_bits")
         _at_least_one("context", self.context)
         if self.context > self.model.max_context:
             raise InvalidWorkload(f"context is above the maximum of {self.model.max_context}", field="context")
@@ -78,8 +81,10 @@ class FineTune:
     def training(self) -> TrainingShape:
         """What training needs to know of the model.
 
-        Raises: UnsizableModel.
+        Raises: UnsizableModel, for a quantized checkpoint too: what a trainer makes of it is not known.
         """
+        if self.model.stored_bytes is not None and self.model.quantized:
+            raise UnsizableModel("a quantized checkpoint is not fine-tuned as it is stored", field="quantization")
         if self.model.training is None:
             raise UnsizableModel("what training needs is not published", field="projections")
         return self.model.training
@@ -146,15 +151,16 @@ _TASKS: dict[type, str] = {
 
 
 def precision_of(workload: Workload) -> int | None:
-    """The bits per weight that the person chose; None where there is nothing to choose."""
+    """The bits per weight that the person chose; None where there is nothing to choose, as for stored weights."""
     return workload.precision_bits if isinstance(workload, RunModel | FineTune | Transcribe) else None
 
 
 def lower_precisions(workload: Workload) -> tuple[Workload, ...]:
     """The same work at each lower precision, the highest first; none where precision is no choice."""
-    if not isinstance(workload, RunModel | FineTune | Transcribe):
+    chosen = precision_of(workload)
+    if chosen is None or not isinstance(workload, RunModel | FineTune | Transcribe):
         return ()
-    return tuple(replace(workload, precision_bits=bits) for bits in PRECISIONS_BITS if bits < workload.precision_bits)
+    return tuple(replace(workload, precision_bits=bits) for bits in PRECISIONS_BITS if bits < chosen)
 
 
 def shrinkable(workload: Workload) -> tuple[str, ...]:
@@ -171,7 +177,7 @@ _SHRINKABLE: dict[type, tuple[str, ...]] = {
 }
 
 
-def _check_precision(precision_bits: int) -> None:
+def _check_precision(precision_bits: int | None) -> None:
     if precision_bits not in PRECISIONS_BITS:
         raise InvalidWorkload("precision must be 16, 8 or 4 bits", field="precision_bits")
 

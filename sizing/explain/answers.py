@@ -176,7 +176,9 @@ _MARGIN_ON: dict[type, str] = {
 }
 
 
-def _precision_constraint(answer: Answer, bits: int) -> str:
+def _precision_constraint(answer: Answer, bits: int | None) -> str:
+    if bits is None:
+        return "Weights as the checkpoint stores them."
     if not isinstance(answer.question.workload, FineTune):
         return f"Weights at {bits} bits."
     return "A base of 4 bits (QLoRA: NormalFloat, double quantization)." if bits == 4 else f"A base of {bits} bits."

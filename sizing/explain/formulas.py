@@ -16,7 +16,7 @@ from sizing.engine.kv_cache import ELEMENT_BYTES, KVCache
 from sizing.engine.networks import NetworkWeights
 from sizing.engine.overhead import Margin, Reserve, Runtime
 from sizing.engine.shapes import CacheGroup, Projection
-from sizing.engine.weights import StatedNeed, Weights
+from sizing.engine.weights import StatedNeed, StoredWeights, Weights
 from sizing.explain.words import counted, gib, whole_gib
 
 _BYTES_PER_PARAMETER = {16: "2 bytes", 8: "1 byte", 4: "0.5 bytes"}
@@ -33,6 +33,12 @@ def _(term: Weights) -> str:
     split = f" ÷ {term.gpus} GPUs" if term.gpus > 1 else ""
     factors = f"{_parameters(term.parameters)} × {_BYTES_PER_PARAMETER[term.bits]}{split}"
     return factors + _on_each(term.bytes, term.gpus)
+
+
+@formula.register
+def _(term: StoredWeights) -> str:
+    split = f" ÷ {term.gpus} GPUs" if term.gpus > 1 else ""
+    return f"{counted(term.stored_bytes, 'byte')} stored in the checkpoint{split}" + _on_each(term.bytes, term.gpus)
 
 
 @formula.register

@@ -9,7 +9,8 @@ from catalog.pricing import HOURS_PER_DAY
 from catalog.units import GB, GIB
 from sizing.answers import Candidate, Miss, Preferences
 from sizing.engine.confidence import NARROW_MARGIN_PERCENT
-from sizing.engine.workloads import FineTune, GenerateImages, Notebook, Transcribe, Workload, precision_of
+from sizing.engine.weights import StoredWeights
+from sizing.engine.workloads import FineTune, GenerateImages, Notebook, RunModel, Transcribe, Workload, precision_of
 from sizing.explain.memory import run_model
 from sizing.explain.words import counted, days_and_hours, gib, hourly, percent, usd
 
@@ -48,10 +49,12 @@ RAISES = {
 # Where the words for one kind of work differ from those for running a language model.
 _REASONS_OF_TASK = {
     (FineTune, "quantized"): "The base is quantized: parts that a library keeps in another format are not counted.",
+    (StoredWeights, "quantized"): "The checkpoint is quantized: an engine can unpack or convert parts of it.",
     (Notebook, "non_cuda"): "The GPU does not run CUDA; check that what you run supports it.",
 }
 _RAISES_OF_TASK = {
     (FineTune, "quantized"): "Fine-tune on a base of 16 bits.",
+    (StoredWeights, "quantized"): "Run a checkpoint of 16 bits.",
     (FineTune, "narrow_margin"): "Choose a GPU with more memory, or shorter sequences or a smaller batch.",
     (GenerateImages, "narrow_margin"): "Choose a GPU with more memory.",
     (Transcribe, "narrow_margin"): "Choose a GPU with more memory, or fewer audio streams at once.",
@@ -177,14 +180,16 @@ _TASK_LIMITS: dict[type, tuple[Sentence, ...]] = {
 
 
 def _quantization(candidate: Candidate) -> str:
-    workload = candidate.estimate.workload
-    if (precision_of(workload) or 16) >= 16:
+    workload, gpus = candidate.estimate.workload, candidate.gpus_used
+    if "quantized" not in candidate.confidence.reasons:
         return ""
+    if precision_of(workload) is None:
+        return f"Whether the checkpoint's groups divide over {gpus} GPUs is not checked." if gpus > 1 else ""
     if isinstance(workload, FineTune) and workload.precision_bits == 4:
         return "The scales of NormalFloat are counted; embeddings and output matrix kept at 16 bits are not."
     text = "Quantization metadata is not counted."
-    if candidate.gpus_used > 1:
-        text += f" Whether the format's groups divide over {candidate.gpus_used} GPUs is not checked."
+    if gpus > 1:
+        text += f" Whether the format's groups divide over {gpus} GPUs is not checked."
     return text
 
 
@@ -203,14 +208,19 @@ def _reservation(machine: Machine) -> str:
 
 def confidence_reasons(candidate: Candidate) -> list[Sentence]:
     """Why the confidence is not high, one sentence for each reason."""
-    kind = type(candidate.estimate.workload)
+    kind = _words_of(candidate.estimate.workload)
     return [Sentence(code, _REASONS_OF_TASK.get((kind, code), REASONS[code])) for code in candidate.confidence.reasons]
 
 
 def confidence_raises(candidate: Candidate) -> list[Sentence]:
     """What would take each reason away."""
-    kind = type(candidate.estimate.workload)
+    kind = _words_of(candidate.estimate.workload)
     return [Sentence(code, _RAISES_OF_TASK.get((kind, code), RAISES[code])) for code in candidate.confidence.reasons]
+
+
+def _words_of(workload: Workload) -> type:
+    """The kind of work whose own words tell of a reason: weights that are counted as stored have theirs."""
+    return StoredWeights if isinstance(workload, RunModel) and workload.precision_bits is None else type(workload)
 
 
 def budget_covers(candidate: Candidate, preferences: Preferences) -> BudgetCover | None:

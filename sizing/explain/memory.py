@@ -65,9 +65,13 @@ def workload_words(workload: Workload) -> str:
 @workload_words.register
 def _(workload: RunModel) -> str:
     return (
-        f"{workload.model.name}, {workload.precision_bits} bits, {counted(workload.context, 'token')} × "
+        f"{workload.model.name}, {_precision_words(workload)}, {counted(workload.context, 'token')} × "
         f"{counted(workload.requests, 'request')}"
     )
+
+
+def _precision_words(workload: RunModel) -> str:
+    return "weights as stored" if workload.precision_bits is None else f"{workload.precision_bits} bits"
 
 
 @workload_words.register
@@ -131,7 +135,7 @@ def _(workload: RunModel, need: MemoryEstimate) -> list[str]:
         _PLANNING_RULE,
         f"Each request is counted with its whole context of {counted(workload.context, 'token')}; nothing is shared "
         "between requests.",
-        *_quantization(workload.precision_bits),
+        *_weights_kept(workload),
     ]
 
 
@@ -190,6 +194,17 @@ def _(workload: Notebook, need: MemoryEstimate) -> list[str]:
     return [
         "The figure you stated is compared as it is with the memory of one GPU: no margin and no runtime are added.",
         "Nothing is known about what the notebook runs, so nothing is computed.",
+    ]
+
+
+def _weights_kept(workload: RunModel) -> list[str]:
+    stored = workload.model.stored_bytes
+    if stored is None or workload.precision_bits is not None:
+        return _quantization(workload.precision_bits or 16)
+    return [
+        f"The weights are counted as stored: the {counted(stored, 'byte')} of the checkpoint's tensors, scales and parts "
+        "in other formats included. A choice of precision does not apply.",
+        "An engine that converts the weights when it loads them can need more.",
     ]
 
 
