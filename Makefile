@@ -14,13 +14,13 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --genera
 TEST_SETTINGS := DJANGO_SETTINGS_MODULE=tests.settings
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-system check lock clean runtime dev
+.PHONY: help demo test test-system check lock clean runtime dev installed
 
 help:  ## This list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /	/' | expand -t 14
 
 demo: runtime  ## Serve the console on this machine: PORT=8000, RESET=1 starts over
-	@DEMO=1 REDIS_URL= $(BIN)/python manage.py demo --port $(PORT) $(if $(filter-out 0,$(RESET)),--reset)
+	@DEMO=1 REDIS_URL= $(BIN)/python manage.py demo --port="$(PORT)" $(if $(filter-out 0,$(RESET)),--reset)
 
 test: dev check  ## Check, then the suite on SQLite, on PostgreSQL with Redis, and in Chromium (BROWSER=0 leaves that out)
 	@$(BIN)/python tests/run.py core
@@ -47,19 +47,25 @@ clean:  ## Remove the environment and everything that tools left; the demo's dat
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # What is installed is compared with the lock itself: a second run costs nothing, and time stamps cannot deceive it.
+# One at a time: a second make in the same clone waits here, instead of clearing what the first installs.
+ALONE := import fcntl, subprocess, sys; lock = open(".data/install.lock", "w"); fcntl.flock(lock, fcntl.LOCK_EX); \
+	sys.exit(subprocess.call(sys.argv[1:]))
 define install
+	@if [ -z "$(PYTHON)" ]; then echo 'Berth needs Python 3.11 or newer (on Debian 12: apt-get install python3 python3-venv).'; exit 1; fi
+	@$(PYTHON) -c '$(ALONE)' $(MAKE) --no-print-directory installed INSTALLED=$(1)
+endef
+
+installed:
 	@if ! $(BIN)/python -m pip --version >/dev/null 2>&1; then \
-		if [ -z "$(PYTHON)" ]; then echo 'Berth needs Python 3.11 or newer (on Debian 12: apt-get install python3 python3-venv).'; exit 1; fi; \
 		if ! $(PYTHON) -c 'import ensurepip, venv' 2>/dev/null; then \
 			echo 'The venv module of $(PYTHON) is missing (on Debian: apt-get install python3-venv).'; exit 1; fi; \
 		$(PYTHON) -m venv --clear $(VENV) || exit 1; \
 	fi
-	@if ! cmp -s $(1) $(VENV)/$(notdir $(1)); then \
-		echo 'Installing $(1); the first time this takes about a minute.'; \
-		$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --no-input --require-hashes --no-deps -r $(1) \
-		&& cp $(1) $(VENV)/$(notdir $(1)); \
+	@if ! cmp -s $(INSTALLED) $(VENV)/$(notdir $(INSTALLED)); then \
+		echo 'Installing $(INSTALLED); the first time this takes about a minute.'; \
+		$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --no-input --require-hashes --no-deps -r $(INSTALLED) \
+		&& cp $(INSTALLED) $(VENV)/$(notdir $(INSTALLED)); \
 	fi
-endef
 
 runtime:
 	$(call install,requirements.txt)

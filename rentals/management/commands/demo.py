@@ -15,12 +15,12 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connection, transaction
 from django.utils import timezone
 
+from rentals.management.serving import HOST, bound_socket, hold, listen, port_number, preparing, refuse_served
 from rentals.models import Organization
 from rentals.organizations import create_organization
 
 MEMBER = ("demo@example.com", "berth-demo")
 STAFF = ("admin@example.com", "berth-admin")
-HOST = "127.0.0.1"
 
 
 class Command(BaseCommand):
@@ -29,21 +29,26 @@ class Command(BaseCommand):
     requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--port", type=int, default=8000)
+        # A text: what is no port is told in our words.
+        parser.add_argument("--port", default="8000")
         parser.add_argument("--reset", action="store_true", help="Delete the demo's database first.")
         parser.add_argument("--prepare", action="store_true", help="Prepare the data and stop, without serving.")
 
-    def handle(self, *, port: int, reset: bool, prepare: bool, **options: Any) -> None:
+    def handle(self, *, port: str, reset: bool, prepare: bool, **options: Any) -> None:
         database = demo_database()
-        if not prepare:
-            refuse_taken_port(port)
-        if reset:
-            delete(database)
+        number = port_number(port)
+        taken = None if prepare else bound_socket(number)
         database.parent.mkdir(parents=True, exist_ok=True)
-        prepare_data()
-        if prepare:
-            return
-        address = f"http://{HOST}:{port}"
+        with preparing(database, self.stderr.write):
+            if reset:
+                refuse_served(database)
+                delete(database)
+            prepare_data()
+            if taken is None:
+                return
+            listen(taken)
+            hold(database, number)
+        address = f"http://{HOST}:{number}"
         self.stdout.write(
             f"\n  Berth is served at {address}/   (Ctrl-C ends it)\n\n"
             f"  Demo login    {MEMBER[0]} / {MEMBER[1]}   owner of the organization acme\n"
@@ -52,7 +57,7 @@ class Command(BaseCommand):
             f"  The data is kept in {database}; make demo RESET=1 starts over.\n\n"
         )
         self.stdout.flush()
-        serve(port, address)
+        serve(taken, address)
 
 
 def demo_database() -> Path:
@@ -66,23 +71,6 @@ def demo_database() -> Path:
     if database["ENGINE"] != "django.db.backends.sqlite3":
         raise CommandError("The demo keeps its data in a SQLite file. Unset DATABASE_URL, then: make demo")
     return Path(database["NAME"])
-
-
-def refuse_taken_port(port: int) -> None:
-    """Say so before any work is done, rather than in gunicorn's words after it."""
-    if not 1 <= port <= 65535:
-        raise CommandError(f"Port {port} does not exist: choose one from 1 to 65535, for example make demo PORT=8123")
-    with socket.socket() as probe:
-        # As gunicorn does: connections of a server that just ended do not count as a server.
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((HOST, port))
-        except PermissionError as error:
-            raise CommandError(f"Port {port} is for root alone: choose another, make demo PORT=8123") from error
-        except OSError as error:
-            raise CommandError(
-                f"Port {port} is taken: end what uses it, or choose another, make demo PORT=8123"
-            ) from error
 
 
 def delete(database: Path) -> None:
@@ -111,11 +99,12 @@ def ensure_user(email: str, password: str, **flags: bool) -> User:
     return user
 
 
-def serve(port: int, address: str) -> None:
+def serve(taken: socket.socket, address: str) -> None:
     """Become gunicorn: Ctrl-C and signals reach it directly."""
     connection.close()
     os.environ.setdefault("SITE_URL", address)
     os.chdir(settings.BASE_DIR)
-    command = [sys.executable, "-m", "gunicorn", "--config", "python:config.gunicorn", "--bind", f"{HOST}:{port}"]
+    command = [sys.executable, "-m", "gunicorn", "--config", "python:config.gunicorn"]
+    command += ["--bind", f"fd://{taken.fileno()}"]
     # One process, whatever the environment says: the demo's cache and periodic work live in it.
     os.execv(sys.executable, [*command, "--workers", "1", "config.wsgi:application"])
