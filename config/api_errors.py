@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.conf import settings
+from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, JsonResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
@@ -14,6 +15,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 from structlog.contextvars import get_contextvars
 
+from config.rental_problems import RefusedWish
+from rentals.errors import Busy, RentalError
 from sizing.forms import InputError
 
 PROBLEM_JSON = "application/problem+json"
@@ -22,7 +25,16 @@ TITLES = {
     "parse_error": "The body cannot be read",
     "unauthenticated": "No valid key",
     "forbidden": "Not allowed",
+    "policy": "Your organization's policy does not allow it",
     "not_found": "Not found",
+    "sold_out": "Sold out",
+    "off_line": "Not offered at the moment",
+    "price_changed": "The price has changed",
+    "term_not_offered": "Not sold for this term",
+    "acknowledgement_required": "An acknowledgement is missing",
+    "idempotency_mismatch": "The key was used for another request",
+    "in_progress": "Still being worked on",
+    "order_over": "The term of the order is over",
     "method_not_allowed": "This address does not take that method",
     "payload_too_large": "The body is too large",
     "unsupported_media_type": "The body must be JSON",
@@ -52,6 +64,14 @@ def problem_response(exc: Exception, context: Any) -> Response | None:
 class ProblemHandler(ExceptionHandler):
     """Also answers for unforeseen exceptions, which are reported and logged as Django's own would be."""
 
+    def convert_known_exceptions(self, exc: Exception) -> Exception:
+        if isinstance(exc, RentalError):
+            return RefusedWish(exc)
+        if isinstance(exc, (OperationalError, InterfaceError)):
+            # The database is away or too busy; reported with its trace, and the client may come again.
+            return RefusedWish(Busy())
+        return super().convert_known_exceptions(exc)
+
     def should_not_handle(self, exc: Exception) -> bool:
         # With DEBUG too: a client of the API can read nothing but JSON.
         return False
@@ -68,7 +88,11 @@ class ProblemHandler(ExceptionHandler):
                 "invalid",
                 errors[0]["detail"] if len(errors) == 1 else f"{len(errors)} fields are not valid.",
             )
-        return problem(exc.status_code, code, _DETAILS.get(code, detail), errors, **getattr(exc, "extra", {}))
+        elif isinstance(exc, RefusedWish):
+            errors = [vars(error) for error in exc.input_errors]
+        else:
+            detail = _DETAILS.get(code, detail)
+        return problem(exc.status_code, code, detail, errors, **getattr(exc, "extra", {}))
 
     def get_response(self, exc: exceptions.APIException, data: dict[str, Any]) -> Response:
         response: Response = super().get_response(exc, data)

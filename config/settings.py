@@ -48,6 +48,7 @@ INSTALLED_APPS = [
     "django_htmx",
     "django_structlog",
     "drf_spectacular",
+    "drf_spectacular_sidecar",
     "drf_standardized_errors",
     "rest_framework",
     "simple_history",
@@ -216,17 +217,46 @@ STORAGES = {
 # --- API ----------------------------------------------------------------------------------------------------------
 
 REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": [],
+    "DEFAULT_AUTHENTICATION_CLASSES": ["rentals.authentication.ApiKeyAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.AllowAny"],
     "DEFAULT_PARSER_CLASSES": ["config.api_parser.StrictJSONParser"],
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "config.api_parser.JSONAlways",
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "DEFAULT_THROTTLE_CLASSES": ["rest_framework.throttling.AnonRateThrottle"],
-    "DEFAULT_THROTTLE_RATES": {"anon": env("API_ANON_RATE", default="120/min")},
+    "DEFAULT_THROTTLE_CLASSES": ["rentals.throttling.KeyThrottle", "rentals.throttling.AddressThrottle"],
+    "DEFAULT_THROTTLE_RATES": {
+        "anon": env("API_ANON_RATE", default="120/min"),
+        "key": env("API_KEY_RATE", default="600/min"),
+    },
     "EXCEPTION_HANDLER": "config.api_errors.problem_response",
     "UNAUTHENTICATED_USER": None,
     "NUM_PROXIES": TRUSTED_PROXIES,
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Berth API",
+    "VERSION": "1",
+    "OAS_VERSION": "3.1.0",
+    "DESCRIPTION": (
+        "Size a workload, see where it fits, quote and order GPU machines for fixed terms.\n\n"
+        "Money is text in USD, times are RFC 3339 in UTC, memory is integer bytes. Every error is problem details "
+        "(RFC 9457) with a stable `code`. Unknown fields and parameters are refused. Lists come in pages: follow `next`."
+    ),
+    "SERVE_AUTHENTICATION": [],
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "SWAGGER_UI_SETTINGS": {"deepLinking": True, "persistAuthorization": False},
+    "ENUM_NAME_OVERRIDES": {
+        "Tier": "catalog.models.Tier",
+        "MemorySource": "catalog.models.MemorySource",
+        "Availability": "catalog.models.Availability",
+        "Scope": "rentals.models.api_keys.Scope",
+        "EnvironmentPreset": "rentals.models.orders.Environment",
+        "OrderStatus": "rentals.models.orders.Status",
+        "AllocationState": "rentals.models.orders.Allocation.State",
+        "Role": "rentals.models.organizations.Role",
+    },
 }
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
 

@@ -15,8 +15,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from rentals.admin_forms import MembershipFormSet, PlaceOrderForm
+from rentals.api_keys import revoke_api_key
 from rentals.errors import IdempotencyMismatch, PriceChanged, RentalError
-from rentals.models import Allocation, AuditEvent, Membership, Order, Organization
+from rentals.models import Allocation, ApiKey, AuditEvent, Membership, Order, Organization
 from rentals.ordering import place_order
 from rentals.quotes import Quote, quote
 from rentals.review import new_key
@@ -160,6 +161,35 @@ class OrderAdmin(ReadOnly, admin.ModelAdmin):
         word = "was already" if placement.replayed else "is"
         messages.success(request, f"Order {placement.order.reference} {word} placed.")
         return redirect(reverse("admin:rentals_order_change", args=[placement.order.pk]))
+
+
+@admin.register(ApiKey)
+class ApiKeyAdmin(ReadOnly, admin.ModelAdmin):
+    list_display = [
+        "name",
+        "prefix",
+        "organization",
+        "scopes",
+        "created_at",
+        "expires_at",
+        "last_used_at",
+        "revoked_at",
+    ]
+    search_fields = ["name", "prefix", "organization__name", "organization__slug"]
+    list_select_related = ["organization"]
+    exclude = ["secret_hash"]
+    actions = ["revoke_keys"]
+
+    @admin.action(description="Revoke the chosen keys", permissions=["revoke"])
+    def revoke_keys(self, request: HttpRequest, keys: QuerySet[ApiKey]) -> None:
+        now, actor = timezone.now(), cast(User, request.user)
+        for key in keys.select_related("organization"):
+            revoke_api_key(key.organization, key.pk, actor=actor, via="staff", now=now)
+        messages.success(request, "The chosen keys are revoked.")
+
+    def has_revoke_permission(self, request: HttpRequest) -> bool:
+        # The right is Django's own "change": the list itself is read-only.
+        return cast(User, request.user).has_perm("rentals.change_apikey")
 
 
 @admin.register(AuditEvent)

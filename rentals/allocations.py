@@ -7,35 +7,38 @@ from typing import TYPE_CHECKING
 
 from django.db import transaction
 
+from rentals.api_keys import check_still_live
 from rentals.audit import record
 from rentals.errors import OrderOver
-from rentals.models import Allocation, Order
+from rentals.models import Allocation, ApiKey, Order
 from rentals.models.orders import Status
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import User
+    from rentals.audit import Actor
 
 
-def stop(order: Order, number: int, *, actor: User | None, via: str, now: datetime) -> Allocation:
+def stop(order: Order, number: int, *, actor: Actor, via: str, now: datetime) -> Allocation:
     """The allocation, stopped; stopping a stopped one changes nothing.
 
-    Raises: OrderOver, Allocation.DoesNotExist.
+    Raises: OrderOver, Allocation.DoesNotExist, KeyNotAccepted.
     """
     return _set_state(order, number, Allocation.State.STOPPED, actor=actor, via=via, now=now)
 
 
-def start(order: Order, number: int, *, actor: User | None, via: str, now: datetime) -> Allocation:
+def start(order: Order, number: int, *, actor: Actor, via: str, now: datetime) -> Allocation:
     """The allocation, running again until the order's end; starting a running one changes nothing.
 
-    Raises: OrderOver, Allocation.DoesNotExist.
+    Raises: OrderOver, Allocation.DoesNotExist, KeyNotAccepted.
     """
     return _set_state(order, number, Allocation.State.RUNNING, actor=actor, via=via, now=now)
 
 
 def _set_state(
-    order: Order, number: int, state: Allocation.State, *, actor: User | None, via: str, now: datetime
+    order: Order, number: int, state: Allocation.State, *, actor: Actor, via: str, now: datetime
 ) -> Allocation:
     with transaction.atomic():
+        if isinstance(actor, ApiKey):
+            check_still_live(actor, now=now)
         # The order's row is held, so that the end of its term cannot pass between the question and the change.
         held = Order.objects.for_organization(order.organization).select_for_update(of=("self",)).get(pk=order.pk)
         allocation = Allocation.objects.for_organization(order.organization).get(order=held, number=number)

@@ -5,17 +5,27 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from rentals.models import AuditEvent
+from rentals.models import ApiKey, AuditEvent
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
     from rentals.models import Organization
 
+    # Who acts: a person, an organization's program by its key, or the system itself.
+    Actor = User | ApiKey | None
 
-def name_of(actor: User | None) -> str:
-    """How a person is named in records that outlive the account."""
+
+def name_of(actor: Actor) -> str:
+    """How a person or a key is named in records that outlive them."""
+    if isinstance(actor, ApiKey):
+        return f"API key {actor.name} ({actor.prefix})"
     return (actor.email or actor.get_username()) if actor else ""
+
+
+def person(actor: Actor) -> User | None:
+    """The actor where it is a person's account."""
+    return None if isinstance(actor, ApiKey) else actor
 
 
 def record(
@@ -23,7 +33,7 @@ def record(
     action: str,
     *,
     at: datetime,
-    actor: User | None = None,
+    actor: Actor = None,
     via: str,
     object_id: object = "",
     **data: object,
@@ -31,7 +41,7 @@ def record(
     AuditEvent.objects.create(
         organization=organization,
         at=at,
-        actor=actor,
+        actor=person(actor),
         actor_name=name_of(actor),
         via=via,
         action=action,

@@ -12,7 +12,8 @@ from django.urls import reverse
 
 from catalog import wording
 from catalog.models import Machine
-from rentals.models import Allocation, Order
+from rentals.models import Allocation, ApiKey, AuditEvent, Membership, Order, Organization
+from rentals.quotes import Quote
 from rentals.totals import Line
 
 
@@ -53,8 +54,15 @@ def line_document(line: Line) -> dict[str, Any]:
     return document | {"unit_usd": str(line.unit_usd), "lots": line.lots, "amount_usd": str(line.amount_usd)}
 
 
+def _allocation(allocation: Allocation, order: Order, now: datetime) -> dict[str, Any]:
+    return {
+        "number": allocation.number,
+        "state": allocation.state_at(order, now).value,
+        "delivered_at": instant(allocation.delivered_at),
+    }
+
+
 def order_document(order: Order, allocations: Iterable[Allocation], *, now: datetime) -> dict[str, Any]:
-    path = reverse("order", args=[order.organization.slug, order.pk])
     return {
         "id": str(order.pk),
         "status": order.status_at(now).value,
@@ -68,18 +76,78 @@ def order_document(order: Order, allocations: Iterable[Allocation], *, now: date
         "community_acknowledged": order.community_acknowledged,
         "starts_at": instant(order.starts_at),
         "ends_at": instant(order.ends_at),
-        "allocations": [
-            {
-                "number": allocation.number,
-                "state": allocation.state_at(order, now).value,
-                "delivered_at": instant(allocation.delivered_at),
-            }
-            for allocation in allocations
-        ],
+        "allocations": [_allocation(allocation, order, now) for allocation in allocations],
         "sizing": order.sizing,
         "idempotency_key": order.idempotency_key,
-        "html_url": f"{settings.SITE_URL}{path}",
+        "html_url": _page("order", order.organization.slug, order.pk),
     }
+
+
+def allocation_document(allocation: Allocation, order: Order, now: datetime) -> dict[str, Any]:
+    """One lot by itself, with the order it belongs to."""
+    page = _page("order", order.organization.slug, order.pk)
+    return {"order": str(order.pk), **_allocation(allocation, order, now), "html_url": page}
+
+
+def quote_document(offer: Quote) -> dict[str, Any]:
+    """What a basket costs; nothing of it is stored."""
+    return {
+        "machine": offer.machine.pk,
+        "term_days": offer.basket.term_days,
+        "lots": offer.basket.lots,
+        "cards": offer.cards,
+        "lines": [line_document(line) for line in offer.lines],
+        "total_usd": f"{offer.total_usd:.2f}",
+        "html_url": f"{settings.SITE_URL}{reverse('machine', args=[offer.machine.pk])}",
+    }
+
+
+def key_document(key: ApiKey) -> dict[str, Any]:
+    """An API key, without what would open anything."""
+    return {
+        "prefix": key.prefix,
+        "name": key.name,
+        "scopes": key.scopes,
+        "organization": key.organization.slug,
+        "created_at": instant(key.created_at),
+        "expires_at": instant(key.expires_at),
+        "last_used_at": instant(key.last_used_at),
+        "html_url": _page("keys", key.organization.slug),
+    }
+
+
+def organization_document(organization: Organization) -> dict[str, Any]:
+    return {
+        "slug": organization.slug,
+        "name": organization.name,
+        "created_at": instant(organization.created_at),
+        "html_url": _page("organization", organization.slug),
+    }
+
+
+def member_document(membership: Membership) -> dict[str, Any]:
+    return {
+        "email": membership.user.email,
+        "role": membership.role,
+        "since": instant(membership.created_at),
+        "html_url": _page("members", membership.organization.slug),
+    }
+
+
+def event_document(event: AuditEvent) -> dict[str, Any]:
+    """One act of the audit trail. `actor` is null for what the system did by itself."""
+    return {
+        "at": instant(event.at),
+        "action": event.action,
+        "actor": event.actor_name or None,
+        "via": event.via,
+        "object_id": event.object_id,
+        "data": event.data,
+    }
+
+
+def _page(name: str, *arguments: object) -> str:
+    return f"{settings.SITE_URL}{reverse(name, args=arguments)}"
 
 
 def to_bytes(document: dict[str, Any]) -> bytes:

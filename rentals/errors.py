@@ -83,6 +83,23 @@ class NotPermitted(RentalError):
     code = "forbidden"
 
 
+class KeyNotAccepted(RentalError):
+    """The text is no API key, or no longer one."""
+
+    code = "unauthenticated"
+
+    def __init__(self, message: str = "This is not a valid API key.") -> None:
+        super().__init__(message)
+
+
+class InvalidApiKey(RentalError):
+    """A field of the API key that is to be made."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
 class UnknownMachine(RentalError):
     code = "not_found"
     field = "machine"

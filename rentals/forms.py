@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from django import forms
@@ -60,6 +61,35 @@ class AddMemberForm(forms.Form):
         super().__init__(*args, **kwargs)
         self.fields["role"].choices = [(role.value, role.label) for role in roles]  # type: ignore[attr-defined]
         self.fields["role"].initial = "member"
+
+
+class ApiKeyForm(forms.Form):
+    name = forms.CharField(
+        label="Name", max_length=80, help_text="What uses the key, such as “nightly batch”. Printed beside its orders."
+    )
+    scopes = forms.MultipleChoiceField(
+        label="Scopes",
+        choices=[("read", "Read: orders, members and activity"), ("order", "Order: place orders, stop and start lots")],
+        widget=forms.CheckboxSelectMultiple,
+        initial=["read"],
+        error_messages={"required": "Choose at least one scope.", "invalid_choice": "The scopes are read and order."},
+    )
+    expires = forms.TypedChoiceField(
+        label="Expires",
+        choices=[("30", "After 30 days"), ("90", "After 90 days"), ("365", "After 365 days"), ("", "Never")],
+        coerce=int,
+        empty_value=None,
+        initial="90",
+        required=False,
+    )
+
+    def clean_name(self) -> str:
+        return printable(self.cleaned_data["name"])
+
+    def expires_at(self, now: datetime) -> datetime | None:
+        """Days of 24 hours from now, as terms are counted."""
+        days = self.cleaned_data["expires"]
+        return None if days is None else now + timedelta(days=days)
 
 
 class RoleForm(forms.Form):

@@ -18,16 +18,17 @@ from django.db import IntegrityError, OperationalError, transaction
 from django.db.models import F
 
 from catalog.models import Machine
-from rentals.audit import name_of, record
+from rentals.api_keys import check_still_live
+from rentals.audit import name_of, person, record
 from rentals.baskets import Basket
 from rentals.documents import line_document, machine_facts, order_document, to_bytes
 from rentals.errors import Busy, Difference, IdempotencyMismatch, InProgress, InvalidKey, NotPermitted, PriceChanged
-from rentals.models import Allocation, IdempotencyRecord, Membership, Order, Organization
+from rentals.models import Allocation, ApiKey, IdempotencyRecord, Membership, Order, Organization
 from rentals.models.orders import Via
 from rentals.quotes import Quote, quote
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import User
+    from rentals.audit import Actor
 
 Sizer = Callable[[Machine], dict[str, Any]]
 
@@ -35,6 +36,11 @@ CREATED = 201
 _KEY = re.compile(r"\A[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?\Z")
 # PostgreSQL: lock not available (lock_timeout), deadlock, serialization failure. SQLite has only its words.
 _LOCK_STATES = frozenset({"55P03", "40P01", "40001"})
+
+
+def is_key(text: object) -> bool:
+    """Whether the text can be an idempotency key: 1 to 255 printable ASCII characters."""
+    return isinstance(text, str) and _KEY.match(text) is not None
 
 
 @dataclass(frozen=True)
@@ -56,7 +62,7 @@ class _Request:
     method: str
     path: str
     body: dict[str, Any]
-    actor: User | None
+    actor: Actor
     via: str
 
 
@@ -70,7 +76,7 @@ def place_order(
     basket: Basket,
     idempotency_key: str,
     expected_total_usd: Decimal,
-    actor: User | None,
+    actor: Actor,
     via: str,
     path: str,
     now: datetime,
@@ -81,10 +87,11 @@ def place_order(
 
     `size` says how the workload fits the machine; its answer is kept. `expected_total_usd` is what the person saw.
 
-    Raises: InvalidKey, IdempotencyMismatch, InProgress, Busy, NotPermitted, PriceChanged, AcknowledgementRequired,
-    SoldOut, OffLine and what `rentals.quotes.quote` raises. After any of them nothing is stored.
+    Raises: InvalidKey, IdempotencyMismatch, InProgress, Busy, NotPermitted, KeyNotAccepted, PriceChanged,
+    AcknowledgementRequired, SoldOut, OffLine and what `rentals.quotes.quote` raises. After any of them nothing is
+    stored.
     """
-    if not isinstance(idempotency_key, str) or not _KEY.match(idempotency_key):
+    if not is_key(idempotency_key):
         raise InvalidKey
     body = basket.canonical(expected_total_usd)
     request = _Request(organization, idempotency_key, method, path, body, actor, via)
@@ -92,7 +99,7 @@ def place_order(
         with transaction.atomic(durable=True):
             return _place(request, basket, expected_total_usd, size, now)
     except _KeyTaken:
-        return _replay(request)
+        return _replay(request, now)
     except OperationalError as error:
         if _is_lock_timeout(error):
             raise Busy from error
@@ -103,7 +110,7 @@ def _place(
     request: _Request, basket: Basket, expected_total_usd: Decimal, size: Sizer | None, now: datetime
 ) -> Placement:
     answer = _claim_key(request, now)
-    _check_permitted(request)
+    _check_permitted(request, now)
     offer = _checked_quote(basket, expected_total_usd, now)
     order = _build_order(request, offer, size(offer.machine) if size else None, now)
     allocations = [
@@ -143,8 +150,13 @@ def _claim_key(request: _Request, now: datetime) -> IdempotencyRecord:
         raise
 
 
-def _check_permitted(request: _Request) -> None:
+def _check_permitted(request: _Request, now: datetime) -> None:
     """Whether this actor may order here now; asked again for a repeat, so a removed member is told nothing."""
+    if isinstance(request.actor, ApiKey):
+        if request.actor.organization_id != request.organization.pk or not request.actor.may("order"):
+            raise NotPermitted("This API key may not order here.")
+        check_still_live(request.actor, now=now)
+        return
     if request.via == Via.STAFF:
         if request.actor is None or not request.actor.is_staff:
             raise NotPermitted("Only staff place orders on behalf of an organization.")
@@ -187,7 +199,7 @@ def _build_order(request: _Request, offer: Quote, sizing: dict[str, Any] | None,
         # A term is a duration in UTC: no calendar, no clock change has a say.
         ends_at=now + timedelta(days=basket.term_days),
         idempotency_key=request.key,
-        placed_by=request.actor,
+        placed_by=person(request.actor),
         placed_by_name=name_of(request.actor),
         placed_via=request.via,
     )
@@ -206,9 +218,9 @@ def _take_stock(offer: Quote, expected_total_usd: Decimal, now: datetime) -> Non
         raise Busy
 
 
-def _replay(request: _Request) -> Placement:
+def _replay(request: _Request, now: datetime) -> Placement:
     """The stored answer of the key, when the request is the one it answered."""
-    _check_permitted(request)
+    _check_permitted(request, now)
     stored = (
         IdempotencyRecord.objects.for_organization(request.organization)
         .select_related("order__organization")

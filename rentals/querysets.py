@@ -35,6 +35,17 @@ class OrderQuerySet(TenantQuerySet):
     def cancelled(self) -> Self:
         return self.filter(status="cancelled")
 
+    def in_state(self, state: str, now: datetime) -> Self:
+        """Orders in a state as it is true at `now`; all of them for an empty one."""
+        match state:
+            case "active":
+                return self.active(now)
+            case "ended":
+                return self.ended(now)
+            case "cancelled":
+                return self.cancelled()
+        return self.all()
+
     def due(self, now: datetime) -> Self:
         """Over at `now`, with the end not yet written and the lots not yet back."""
         return self.filter(status="active", ends_at__lte=now)

@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, path
 
-from rentals.views import members, orders, organizations, review, wizard
+from rentals.views import keys, members, orders, organizations, review, wizard
 
 _ORDER = "o/<slug:organization>/orders/<uuid:order_id>/"
 _MEMBER = "o/<slug:organization>/members/<int:membership_id>/"
@@ -13,6 +13,8 @@ urlpatterns: list[URLPattern] = [
     path("o/<slug:organization>/", organizations.dashboard, name="organization"),
     path("o/<slug:organization>/launch/", wizard.launch, name="organization-launch"),
     path("o/<slug:organization>/launch/result/", wizard.launch_result, name="organization-launch-result"),
+    path("o/<slug:organization>/keys/", keys.keys, name="keys"),
+    path("o/<slug:organization>/keys/<int:key_id>/revoke/", keys.revoke, name="key-revoke"),
     path("o/<slug:organization>/members/", members.members, name="members"),
     path(f"{_MEMBER}role/", members.change_role, name="member-role"),
     path(f"{_MEMBER}remove/", members.remove, name="member-remove"),

@@ -6,19 +6,19 @@ four.
 
 from typing import Any
 
-from catalog.models import Machine
-from catalog.pricing import TERMS_DAYS, hourly_equivalent
+from catalog.documents import machine_document
+from catalog.pricing import hourly_equivalent
 from catalog.units import to_gib
 from sizing import explain
 from sizing.answers import Answer, Candidate, Change, NearestMiss, Question
 from sizing.engine.estimate import MemoryEstimate, Term, estimate, split_estimates
 from sizing.engine.workloads import Workload
-from sizing.models import AiModel
+from sizing.workload_form import SizedModel
 
 Document = dict[str, Any]
 
 
-def memory_document(ai_model: AiModel | None, workload: Workload, gpus: int = 1) -> Document:
+def memory_document(ai_model: SizedModel | None, workload: Workload, gpus: int = 1) -> Document:
     """The memory block for `gpus` GPUs. `splits` has every legal split over more than one."""
     need = estimate(workload, gpus)
     return {
@@ -50,26 +50,6 @@ def split_document(split: MemoryEstimate) -> Document:
         "gpus": split.gpus,
         "per_gpu_bytes": split.per_gpu_bytes,
         "per_gpu_gib": _gib(split.per_gpu_bytes),
-    }
-
-
-def machine_document(machine: Machine) -> Document:
-    """A listing's facts. A term that it is not sold for has the price null."""
-    prices = {days: machine.package_usd(days) for days in TERMS_DAYS}
-    return {
-        "id": machine.pk,
-        "name": machine.name,
-        "provider": machine.provider.name,
-        "tier": machine.tier,
-        "country": machine.country,
-        "gpu": machine.gpu.slug,
-        "gpu_count": machine.gpu_count,
-        "memory_bytes_per_gpu": machine.gpu_memory_bytes,
-        "memory_source": machine.memory_source or None,
-        "free_lots": machine.free_lots,
-        "interruptible": machine.interruptible,
-        "max_term_days": machine.max_term_days,
-        "prices_usd": {str(days): None if price is None else f"{price:.2f}" for days, price in prices.items()},
     }
 
 

@@ -11,6 +11,7 @@ from django.utils import timezone
 from catalog.models import Gpu, Machine, MemorySource, Option, Provider, Tier
 from catalog.pricing import package_price
 from catalog.units import GIB
+from rentals.api_keys import create_api_key
 from rentals.baskets import Basket
 from rentals.models import Membership, Organization
 from rentals.ordering import place_order
@@ -125,3 +126,11 @@ def make_ai_model(slug: str = "llama-3.1-8b", **fields: Any) -> Any:
         "source_url": "https://example.com/llama-3.1-8b",
     }
     return AiModel.objects.create(slug=slug, **{**published, **fields})
+
+
+def make_api_key(organization: Any, *scopes: str, now: Any = None, **fields: Any) -> Any:
+    """A key of the organization with these scopes, both when none is named; its text is its attribute `text`."""
+    fields = {"name": "a test", "actor": None, "via": "system", **fields}
+    key, text = create_api_key(organization, scopes=scopes or ("read", "order"), now=now or timezone.now(), **fields)
+    key.text = text
+    return key

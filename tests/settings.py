@@ -18,6 +18,7 @@ os.environ.update(
     EMAIL_URL="memorymail://",
     IN_PROCESS_SCHEDULER="0",
     API_ANON_RATE="1000000/min",
+    API_KEY_RATE="1000000/min",
     LOG_LEVEL="WARNING",
 )
 os.environ.setdefault("DATABASE_URL", "sqlite://:memory:")

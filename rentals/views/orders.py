@@ -24,12 +24,11 @@ ORDERS_PER_PAGE = 25
 @organization_page
 def orders(request: TenantRequest) -> HttpResponse:
     now = timezone.now()
-    rows = Order.objects.for_organization(request.organization)
     state = request.GET.get("state", "")
     if state and state not in Status.values:
         return render(request, "rentals/orders.html", {"unknown_state": True, "states": Status}, status=400)
-    filters = {"active": lambda: rows.active(now), "ended": lambda: rows.ended(now), "cancelled": rows.cancelled}
-    page = Paginator(filters.get(state, rows.all)(), ORDERS_PER_PAGE).get_page(request.GET.get("page"))
+    rows = Order.objects.for_organization(request.organization).in_state(state, now)
+    page = Paginator(rows, ORDERS_PER_PAGE).get_page(request.GET.get("page"))
     context = {
         "page": page,
         "rows": [(order, order.status_at(now)) for order in page],

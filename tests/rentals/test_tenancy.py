@@ -9,9 +9,10 @@ import uuid
 import pytest
 from django.urls import reverse
 
-from rentals.models import Membership
+from rentals.api_urls import urlpatterns as api_patterns
+from rentals.models import ApiKey, Membership
 from rentals.urls import urlpatterns
-from tests.factories import make_machine, make_order
+from tests.factories import make_api_key, make_machine, make_order
 
 # Signed-in pages that are about the person, not about one organization.
 PERSONAL = {"order-review-entry", "organization-new"}
@@ -26,6 +27,7 @@ def address(pattern, organization, order):
         "organization": organization.slug,
         "order_id": order.pk,
         "number": 1,
+        "key_id": ApiKey.objects.filter(organization=organization).latest("pk").pk,
         "membership_id": Membership.objects.filter(organization=organization).latest("pk").pk,
     }
     names = set(pattern.pattern.converters)
@@ -37,6 +39,7 @@ def address(pattern, organization, order):
 
 @pytest.fixture
 def secret_order(globex):
+    make_api_key(globex, name="globex-secret")
     return make_order(globex, make_machine(name="globex-secret"), environment_notes="globex-secret")
 
 
@@ -58,6 +61,7 @@ def test_a_stranger_finds_no_page_of_the_organization(client, acme, globex, secr
     assert statuses <= {404, 405}
     assert secret_order.allocations.get().state == "running"
     assert Membership.objects.filter(organization=globex).count() == 1
+    assert ApiKey.objects.get(organization=globex).revoked_at is None
 
 
 @pytest.mark.parametrize("method", ["get", "post"])
@@ -83,6 +87,7 @@ def test_a_foreign_id_under_ones_own_organization_does_not_exist(client, acme, g
     client.force_login(acme.owner)
     foreign = address(pattern, globex, secret_order).replace("/o/globex/", "/o/acme/")
     missing = foreign.replace(str(secret_order.pk), str(uuid.uuid4()))
+    missing = missing.replace(f"keys/{ApiKey.objects.latest('pk').pk}/", "keys/999999/")
     missing = missing.replace(f"members/{Membership.objects.latest('pk').pk}/", "members/999999/")
     answers = set()
     for url in (foreign, missing):
@@ -105,5 +110,60 @@ def test_a_removed_member_finds_no_page_any_more(client, acme):
 
 def test_the_lists_of_one_organization_never_show_anothers(client, acme, secret_order):
     client.force_login(acme.owner)
-    for name in ("organization", "orders", "members"):
+    for name in ("organization", "orders", "members", "keys"):
         assert not leaks(client.get(reverse(name, args=["acme"])))
+
+
+# --- The API: the organization is the key's, so there is no address of another -------------------------------------
+
+
+def api_address(pattern, order, number=1):
+    values = {"order_id": order if isinstance(order, uuid.UUID) else order.pk, "number": number}
+    names = set(pattern.pattern.converters)
+    assert names <= set(values), f"say how to fill {names - set(values)} of {pattern.name}"
+    return reverse(pattern.name, kwargs={name: values[name] for name in names})
+
+
+def call(client, method, url, key=None, **headers):
+    headers |= {"Authorization": f"Bearer {key.text}"} if key else {}
+    return getattr(client, method)(url, content_type="application/json", headers=headers)
+
+
+@pytest.mark.parametrize("pattern", api_patterns, ids=lambda pattern: pattern.name)
+def test_no_answer_of_the_api_shows_another_organizations_rows(client, acme, secret_order, pattern):
+    key = make_api_key(acme)
+    for method in ("get", "post", "put", "patch", "delete", "options"):
+        response = call(client, method, api_address(pattern, secret_order), key)
+        assert response.status_code in (200, 400, 404, 405)
+        assert not leaks(response)
+    assert secret_order.allocations.get().state == "running"
+
+
+@pytest.mark.parametrize("pattern", [p for p in api_patterns if p.pattern.converters], ids=lambda pattern: pattern.name)
+def test_a_foreign_order_and_an_unknown_one_are_the_same_bytes(client, acme, secret_order, pattern):
+    """B152."""
+    key = make_api_key(acme)
+    answers = [
+        call(client, method, api_address(pattern, order), key)
+        for order in (secret_order, uuid.uuid4())
+        for method in ("get", "post")
+    ]
+    foreign, missing = answers[:2], answers[2:]
+
+    def same(response):
+        return response.content.replace(response.json()["request_id"].encode(), b"")
+
+    assert [same(each) for each in foreign] == [same(each) for each in missing]
+    assert 404 in {each.status_code for each in foreign}
+    assert {each.status_code for each in answers} <= {404, 405}
+
+
+@pytest.mark.parametrize("pattern", api_patterns, ids=lambda pattern: pattern.name)
+def test_the_api_asks_the_anonymous_for_a_key_and_never_takes_a_session(client, globex, secret_order, pattern):
+    """B155."""
+    client.force_login(globex.owner)
+    for method in ("get", "post", "put", "patch", "delete", "options", "head"):
+        response = call(client, method, api_address(pattern, secret_order))
+        assert response.status_code in (401, 405)
+        assert response.status_code == 405 or response.headers["WWW-Authenticate"].startswith("Bearer")
+        assert not leaks(response)

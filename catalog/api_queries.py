@@ -1,0 +1,114 @@
+"""The query string of a list of the API: known names, each once, each of its kind; anything else is an error."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+from django.conf import settings
+from django.http import QueryDict
+from django.utils.dateparse import parse_datetime
+from rest_framework.exceptions import ErrorDetail, ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from catalog.paging import DEFAULT_LIMIT, MAX_LIMIT, InvalidCursor, Page, page_of
+
+PAGING = ("cursor", "limit")
+
+
+class ListQuery:
+    """A reading of the query string that gathers every error, then raises them together."""
+
+    def __init__(self, request: Request, known: Iterable[str] = (), *, repeatable: Iterable[str] = ()) -> None:
+        self.request = request
+        self.given: QueryDict = request.query_params
+        self.errors: dict[str, list[ErrorDetail]] = {}
+        names = (*known, *PAGING)
+        for name in self.given:
+            if name not in names:
+                self.refuse(_shown(name), f"“{_shown(name)}” is not known.{_nearest(name, names)}", "unknown_field")
+            elif name not in repeatable and len(self.given.getlist(name)) > 1:
+                self.refuse(name, f"“{name}” must be given once.", "repeated")
+        self.limit = self.whole("limit", most=MAX_LIMIT) or DEFAULT_LIMIT
+        self.cursor: str = self.given.get("cursor", "")
+
+    def refuse(self, name: str, detail: str, code: str = "invalid") -> None:
+        self.errors.setdefault(name, []).append(ErrorDetail(detail, code))
+
+    def raise_errors(self) -> None:
+        if self.errors:
+            raise ValidationError(self.errors)
+
+    def one_of(self, name: str, values: Iterable[str]) -> str:
+        """The value when it is one of these, empty when nothing is given."""
+        value = self.given.get(name)
+        if value is None or value in values:
+            return value or ""
+        self.refuse(name, f"“{name}” must be one of {', '.join(values)}.", "invalid_choice")
+        return ""
+
+    def whole(self, name: str, *, most: int) -> int | None:
+        value = self.given.get(name)
+        if value is None:
+            return None
+        if not (value.isascii() and value.isdigit() and len(value) <= 19 and 1 <= int(value) <= most):
+            self.refuse(name, f"“{name}” must be a whole number from 1 to {most:,}.")
+            return None
+        return int(value)
+
+    def instant(self, name: str) -> datetime | None:
+        """A moment with its offset: a time of day without one means another moment in every country."""
+        value = self.given.get(name)
+        if value is None:
+            return None
+        try:
+            moment = parse_datetime(value)
+            if moment is not None and moment.tzinfo is not None:
+                return moment.astimezone(UTC)
+        except (ValueError, OverflowError):
+            pass
+        self.refuse(name, f"“{name}” must be a moment such as 2026-12-01T09:30:00Z (write + as %2B).")
+        return None
+
+    def respond(self, rows: Any, ordering: tuple[str, ...], document: Any, *, name: str) -> Response:
+        """The answer with one page of the rows and the address of the next."""
+        return Response(self.envelope(self.page(rows, ordering, name=name), document))
+
+    def page(self, rows: Any, ordering: tuple[str, ...], *, name: str) -> Page:
+        self.raise_errors()
+        try:
+            return page_of(rows, ordering, name=name, limit=self.limit, cursor=self.cursor)
+        except InvalidCursor:
+            self.refuse("cursor", "This cursor is none of this list. Begin again without it.")
+            self.raise_errors()
+            raise
+
+    def envelope(self, page: Page, document: Any) -> dict[str, Any]:
+        following = None
+        if page.cursor is not None:
+            query = self.given.copy()
+            query["cursor"] = page.cursor
+            following = f"{settings.SITE_URL}{self.request.path}?{query.urlencode()}"
+        return {"results": [document(row) for row in page.rows], "next": following}
+
+
+def refuse_parameters(request: Request) -> None:
+    """For addresses that take no parameter: one that is given would go unheard."""
+    query = ListQuery(request)
+    for name in PAGING:
+        if name in query.given:
+            query.refuse(name, f"“{name}” is not known here.", "unknown_field")
+    query.raise_errors()
+
+
+def _shown(name: str) -> str:
+    """A name of somebody else's choosing, fit to be repeated in a sentence."""
+    return "".join(letter if letter.isprintable() else "�" for letter in name[:40])
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name[:64].lower(), list(known), n=1, cutoff=0.5)
+    return f" Did you mean {near[0]}?" if near else f" Known: {', '.join(known)}."

@@ -1,0 +1,214 @@
+"""The shapes of the tenant's requests and answers for the OpenAPI document.
+
+These serializers describe; bodies are read by `rentals.api.bodies`, documents are made by `rentals.documents`.
+"""
+
+from typing import Any
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter
+from rest_framework import serializers
+
+from catalog.api_schemas import money, page_of
+from catalog.models import MemorySource, Tier
+from catalog.pricing import TERMS_DAYS
+from rentals.baskets import MAX_LOTS, MAX_NOTES
+from rentals.models import Allocation as AllocationRow
+from rentals.models.api_keys import Scope
+from rentals.models.orders import Environment as EnvironmentName
+from rentals.models.orders import Status
+from rentals.models.organizations import Role
+
+_MAX_ID = 2**63 - 1
+IDEMPOTENCY_KEY = OpenApiParameter(
+    "Idempotency-Key",
+    {"type": "string", "minLength": 1, "maxLength": 255, "pattern": r"^[\x21-\x7e]([\x20-\x7e]{0,253}[\x21-\x7e])?$"},
+    OpenApiParameter.HEADER,
+    required=True,
+    description="A value of your own for each order. Repeating the request with it never orders twice.",
+)
+ORDER_FILTERS = [
+    OpenApiParameter("state", enum=Status.values, description="The state of the order now."),
+    OpenApiParameter("machine", {"type": "integer", "minimum": 1}, description="Id of the machine."),
+    OpenApiParameter("created_from", OpenApiTypes.DATETIME, description="Placed at this moment or later."),
+    OpenApiParameter("created_before", OpenApiTypes.DATETIME, description="Placed before this moment."),
+]
+
+
+class ChosenOption(serializers.Serializer[Any]):
+    option = serializers.CharField(max_length=64, help_text="Slug of the option.")
+    quantity = serializers.IntegerField(min_value=1, default=1)
+
+
+class QuoteRequest(serializers.Serializer[Any]):
+    machine = serializers.IntegerField(min_value=1, max_value=_MAX_ID, help_text="Id of the machine.")
+    term_days = serializers.ChoiceField(TERMS_DAYS)
+    lots = serializers.IntegerField(min_value=1, max_value=MAX_LOTS, default=1)
+    options = ChosenOption(many=True, required=False)
+
+
+class Environment(serializers.Serializer[Any]):
+    """A preparation preference, not a guarantee."""
+
+    preset = serializers.ChoiceField(EnvironmentName.choices, default=EnvironmentName.OTHER.value)
+    notes = serializers.CharField(max_length=MAX_NOTES, default="", allow_blank=True)
+
+
+class OrderRequest(QuoteRequest):
+    expected_total_usd = serializers.RegexField(
+        r"^\d{1,10}(\.\d{1,2})?$", help_text="The total you expect; another total now is `price_changed`."
+    )
+    environment = Environment(required=False)
+    community_acknowledged = serializers.BooleanField(
+        default=False, help_text="For Community machines: you know that the provider can read the session's memory."
+    )
+    workload = serializers.DictField(
+        child=serializers.JSONField(),
+        required=False,
+        allow_null=True,
+        help_text="The workload as for POST /sizing; its sizing answer for this machine is kept with the order.",
+    )
+
+
+class Line(serializers.Serializer[Any]):
+    code = serializers.ChoiceField(["package", "option"])
+    description = serializers.CharField()
+    option = serializers.CharField(required=False)
+    quantity = serializers.IntegerField(required=False)
+    unit_usd = money(help_text="For one lot and the whole term.")
+    lots = serializers.IntegerField()
+    amount_usd = money()
+
+
+class Quote(serializers.Serializer[Any]):
+    machine = serializers.IntegerField()
+    term_days = serializers.IntegerField()
+    lots = serializers.IntegerField()
+    cards = serializers.IntegerField()
+    lines = Line(many=True)
+    total_usd = money()
+    html_url = serializers.URLField()
+
+
+class SoldMachine(serializers.Serializer[Any]):
+    """The machine as it was sold; never read again from the catalog."""
+
+    id = serializers.IntegerField()
+    name = serializers.CharField()
+    provider = serializers.CharField()
+    provider_invented = serializers.BooleanField()
+    tier = serializers.ChoiceField(Tier.choices)
+    country = serializers.CharField(allow_null=True)
+    gpu = serializers.CharField()
+    gpu_name = serializers.CharField()
+    gpu_count = serializers.IntegerField()
+    memory_bytes_per_gpu = serializers.IntegerField(allow_null=True)
+    memory_source = serializers.ChoiceField(MemorySource.choices, allow_null=True)
+    memory_text = serializers.CharField()
+    interruptible = serializers.BooleanField()
+
+
+class Lot(serializers.Serializer[Any]):
+    number = serializers.IntegerField()
+    state = serializers.ChoiceField(AllocationRow.State.choices)
+    delivered_at = serializers.DateTimeField(allow_null=True)
+
+
+class Allocation(Lot):
+    """One lot of an order."""
+
+    order = serializers.UUIDField()
+    html_url = serializers.URLField()
+
+
+class Order(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    status = serializers.ChoiceField(Status.choices)
+    machine = SoldMachine()
+    term_days = serializers.IntegerField()
+    lots = serializers.IntegerField()
+    cards = serializers.IntegerField()
+    lines = Line(many=True)
+    total_usd = money()
+    environment = Environment()
+    community_acknowledged = serializers.BooleanField()
+    starts_at = serializers.DateTimeField()
+    ends_at = serializers.DateTimeField()
+    allocations = Lot(many=True)
+    sizing = serializers.DictField(
+        child=serializers.JSONField(), allow_null=True, help_text="The sizing answer it was bought for."
+    )
+    idempotency_key = serializers.CharField()
+    html_url = serializers.URLField()
+
+
+class Key(serializers.Serializer[Any]):
+    prefix = serializers.CharField()
+    name = serializers.CharField()
+    scopes = serializers.ListField(child=serializers.ChoiceField(Scope.choices))
+    organization = serializers.CharField(help_text="Slug of the organization.")
+    created_at = serializers.DateTimeField()
+    expires_at = serializers.DateTimeField(allow_null=True)
+    last_used_at = serializers.DateTimeField(allow_null=True)
+    html_url = serializers.URLField()
+
+
+class Organization(serializers.Serializer[Any]):
+    slug = serializers.CharField()
+    name = serializers.CharField()
+    created_at = serializers.DateTimeField()
+    html_url = serializers.URLField()
+
+
+class Member(serializers.Serializer[Any]):
+    email = serializers.CharField()
+    role = serializers.ChoiceField(Role.choices)
+    since = serializers.DateTimeField()
+    html_url = serializers.URLField()
+
+
+class AuditEvent(serializers.Serializer[Any]):
+    at = serializers.DateTimeField()
+    action = serializers.CharField()
+    actor = serializers.CharField(allow_null=True, help_text="Who did it; null for the system itself.")
+    via = serializers.CharField()
+    object_id = serializers.CharField()
+    data = serializers.DictField(child=serializers.JSONField())
+
+
+OrderList, MemberList, AuditEventList = page_of(Order), page_of(Member), page_of(AuditEvent)
+
+_BASKET = {"machine": 12, "term_days": 7, "lots": 2, "options": [{"option": "storage-500", "quantity": 1}]}
+_LINES = [
+    {"code": "package", "description": "RTX 4090, 7 days", "unit_usd": "110.00", "lots": 2, "amount_usd": "220.00"},
+    {
+        "code": "option", "description": "Storage 500 GB", "option": "storage-500", "quantity": 1, "unit_usd": "10.50",
+        "lots": 2, "amount_usd": "21.00",
+    },
+]  # fmt: skip
+QUOTE_EXAMPLES = [
+    OpenApiExample("Two lots for a week", value=_BASKET, request_only=True),
+    OpenApiExample(
+        "What they cost",
+        value={
+            "machine": 12, "term_days": 7, "lots": 2, "cards": 2, "lines": _LINES, "total_usd": "241.00",
+            "html_url": "https://berth.example/catalog/machines/12/",
+        },
+        response_only=True, status_codes=["200"],
+    ),
+]  # fmt: skip
+ORDER_EXAMPLES = [
+    OpenApiExample(
+        "Two lots for a week",
+        value={
+            **_BASKET,
+            "expected_total_usd": "241.00",
+            "environment": {"preset": "vllm", "notes": ""},
+            "community_acknowledged": False,
+            "workload": {
+                "task": "run", "model": "llama-3.1-8b", "precision_bits": 16, "context": 4096, "requests": 1,
+            },
+        },
+        request_only=True,
+    ),
+]  # fmt: skip

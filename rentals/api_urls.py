@@ -1,0 +1,19 @@
+"""The tenant's addresses of the API. Which organization they are about is the key's to say."""
+
+from django.urls import URLPattern, path
+
+from rentals.api import orders, own
+
+_ALLOCATION = "orders/<uuid:order_id>/allocations/<int:number>/"
+
+urlpatterns: list[URLPattern] = [
+    path("quotes", orders.QuotesView.as_view(), name="api-quotes"),
+    path("orders", orders.OrdersView.as_view(), name="api-orders"),
+    path("orders/<uuid:order_id>", orders.OrderView.as_view(), name="api-order"),
+    path(f"{_ALLOCATION}stop", orders.StopView.as_view(), name="api-allocation-stop"),
+    path(f"{_ALLOCATION}start", orders.StartView.as_view(), name="api-allocation-start"),
+    path("key", own.KeyView.as_view(), name="api-key"),
+    path("organization", own.OrganizationView.as_view(), name="api-organization"),
+    path("members", own.MembersView.as_view(), name="api-members"),
+    path("audit", own.AuditView.as_view(), name="api-audit"),
+]

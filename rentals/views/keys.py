@@ -1,0 +1,86 @@
+"""An organization's API keys: list, make, revoke. For owners and admins."""
+
+from collections.abc import Callable
+from functools import wraps
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+
+from rentals import api_keys as acts
+from rentals.errors import NotPermitted, RentalError
+from rentals.forms import ApiKeyForm
+from rentals.models import ApiKey
+from rentals.scoping import TenantRequest, organization_page
+
+_MAX_ID = 2**63 - 1
+
+
+def managers_only(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Inside `organization_page`: who may not manage keys is told so, and sees none."""
+
+    @wraps(view)
+    def managed(request: TenantRequest, **kwargs: int) -> HttpResponse:
+        if "key_id" in kwargs:
+            # Before any other refusal: what is wrong with a request says nothing about another organization's keys.
+            mine = ApiKey.objects.for_organization(request.organization)
+            get_object_or_404(mine, pk=min(kwargs["key_id"], _MAX_ID))
+        if not request.membership.may_manage:
+            raise PermissionDenied("Only owners and admins manage API keys. Ask one of them for a key.")
+        return view(request, **kwargs)
+
+    return managed
+
+
+@never_cache
+@organization_page
+@managers_only
+def keys(request: TenantRequest) -> HttpResponse:
+    """The list, and the one sight of a new key: in the answer to the form, never in an address or a session."""
+    form = ApiKeyForm(request.POST if request.method == "POST" else None)
+    if request.method != "POST" or not form.is_valid():
+        return _list(request, form, status=400 if request.method == "POST" else 200)
+    now = timezone.now()
+    try:
+        key, text = acts.create_api_key(
+            request.organization,
+            name=form.cleaned_data["name"],
+            scopes=form.cleaned_data["scopes"],
+            expires_at=form.expires_at(now),
+            actor=request.user,
+            via="page",
+            now=now,
+        )
+    except NotPermitted as error:
+        raise PermissionDenied(error.message) from error
+    except RentalError as error:
+        form.add_error(error.field if error.field in form.fields else None, error.message)
+        return _list(request, form, status=400)
+    return _list(request, ApiKeyForm(), made=key, text=text)
+
+
+@never_cache
+@organization_page
+@managers_only
+def revoke(request: TenantRequest, key_id: int) -> HttpResponse:
+    key = get_object_or_404(ApiKey.objects.for_organization(request.organization), pk=key_id)
+    if request.method != "POST":
+        return render(request, "rentals/key_revoke.html", {"key": key, "live": key.is_live(timezone.now())})
+    try:
+        acts.revoke_api_key(request.organization, key_id, actor=request.user, via="page", now=timezone.now())
+    except ApiKey.DoesNotExist:
+        raise Http404("There is no such key.") from None
+    except NotPermitted as error:
+        raise PermissionDenied(error.message) from error
+    messages.success(request, f"The key {key.name} is revoked. Nothing opens with it any more.")
+    return redirect("keys", request.organization.slug)
+
+
+def _list(request: TenantRequest, form: ApiKeyForm, *, status: int = 200, **shown: object) -> HttpResponse:
+    now = timezone.now()
+    rows = ApiKey.objects.for_organization(request.organization).select_related("created_by")
+    context = {"form": form, "rows": [(key, key.is_live(now)) for key in rows], **shown}
+    return render(request, "rentals/keys.html", context, status=status)
