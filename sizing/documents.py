@@ -13,12 +13,12 @@ from sizing import explain
 from sizing.answers import Answer, Candidate, Change, NearestMiss, Question
 from sizing.engine.estimate import MemoryEstimate, Term, estimate, split_estimates
 from sizing.engine.workloads import Workload
-from sizing.workload_form import SizedModel
+from sizing.models import AiModel
 
 Document = dict[str, Any]
 
 
-def memory_document(ai_model: SizedModel | None, workload: Workload, gpus: int = 1) -> Document:
+def memory_document(ai_model: AiModel | None, workload: Workload, gpus: int = 1) -> Document:
     """The memory block for `gpus` GPUs. `splits` has every legal split over more than one."""
     need = estimate(workload, gpus)
     return {
