@@ -12,6 +12,7 @@ from sizing.engine.errors import InvalidWorkload
 from sizing.engine.estimate import MemoryEstimate
 from sizing.engine.workloads import Workload
 from sizing.models import AiModel
+from sizing.own_shape import OwnShape
 
 ANY_TIER = "any"
 
@@ -31,9 +32,10 @@ NOT_CONSIDERED = (
 
 @dataclass(frozen=True)
 class Question:
-    """A workload of a catalog model, and what the person would rather have. A notebook has no model."""
+    """A workload of a catalog model or of one that a person brought, and what they would rather have. A notebook has
+    no model."""
 
-    ai_model: AiModel | None
+    ai_model: AiModel | OwnShape | None
     workload: Workload
     preferences: "Preferences"
 

@@ -1,5 +1,6 @@
 """Input for pages, API and command: one set of names, codes and sentences, and either a question or its errors."""
 
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -9,12 +10,13 @@ from sizing.answers import ANY_TIER, Preferences, Question
 from sizing.engine.workloads import Workload
 from sizing.fields import AmountField, CountriesField, NumberChoiceField, WholeNumberField, WordField, shown
 from sizing.inputs import Data, InputError, InputForm, InvalidInput, unknown_names
-from sizing.models import AiModel
+from sizing.own_shape import OwnShape
 from sizing.workload_form import (
     MAX_REASON_LENGTH,
     MAX_RESERVE_GIB,
     TASKS,
     WORKLOAD_NAMES,
+    SizedModel,
     WorkloadForm,
     figure_label,
 )
@@ -39,6 +41,9 @@ __all__ = [
     "unknown_names",
     "workload_from",
 ]
+
+OwnModels = Mapping[str, OwnShape]
+"""A caller's own models, by the slug that `model` names as `own:<slug>`."""
 
 MAX_LOTS = 1000
 MAX_BUDGET_USD = Decimal("9999999999.99")
@@ -91,24 +96,24 @@ NAMES = WORKLOAD_NAMES + PREFERENCE_NAMES
 # --- From values to a question ------------------------------------------------------------------------------------
 
 
-def question_from(data: Data) -> Question:
+def question_from(data: Data, *, own_models: OwnModels | None = None) -> Question:
     """The question in flat values: a page's query string, or a plain mapping (`countries` is a list).
 
     Raises: InvalidInput.
     """
-    workload, preferences = WorkloadForm(data), PreferencesForm(data)
+    workload, preferences = WorkloadForm(data, own_models=own_models), PreferencesForm(data)
     errors = unknown_names(data, NAMES) + workload.input_errors + preferences.input_errors
     if errors:
         raise InvalidInput(errors)
     return Question(workload.ai_model, workload.workload, preferences.preferences)
 
 
-def nested_question_from(workload: Data, preferences: Data) -> Question:
+def nested_question_from(workload: Data, preferences: Data, *, brought: OwnShape | None = None) -> Question:
     """The question in two objects, as the API has it; errors are at `workload.…` and `preferences.…`.
 
     Raises: InvalidInput.
     """
-    first, second = WorkloadForm(workload), PreferencesForm(preferences)
+    first, second = WorkloadForm(workload, brought=brought), PreferencesForm(preferences)
     parts = {
         "workload": unknown_names(workload, WORKLOAD_NAMES) + first.input_errors,
         "preferences": unknown_names(preferences, PREFERENCE_NAMES) + second.input_errors,
@@ -119,12 +124,14 @@ def nested_question_from(workload: Data, preferences: Data) -> Question:
     return Question(first.ai_model, first.workload, second.preferences)
 
 
-def workload_from(data: Data) -> tuple[AiModel | None, Workload]:
-    """The catalog model and the workload alone.
+def workload_from(
+    data: Data, *, own_models: OwnModels | None = None, brought: OwnShape | None = None
+) -> tuple[SizedModel | None, Workload]:
+    """The model and the workload alone.
 
     Raises: InvalidInput.
     """
-    form = WorkloadForm(data)
+    form = WorkloadForm(data, own_models=own_models, brought=brought)
     if errors := unknown_names(data, WORKLOAD_NAMES) + form.input_errors:
         raise InvalidInput(errors)
     return form.ai_model, form.workload

@@ -16,6 +16,7 @@ TEXT, WHOLE, AMOUNT, TEXTS = "a text", "a whole number", 'an amount in quotes, s
 WORKLOAD_KINDS = {
     "task": TEXT,
     "model": TEXT,
+    "shape": TEXT,
     "precision_bits": WHOLE,
     "context": WHOLE,
     "requests": WHOLE,

@@ -1,7 +1,7 @@
 """A model that a person brought: the figures derived from its files, as data that can be carried and kept.
 
-It stands wherever a model of the catalog does, and has the same rules. Its figures travel in an address (`shape`) or lie
-with a tenant; either way they are read back as any input is: strictly, and refused by the name of the figure.
+It stands wherever a model of the catalog does, and has the same rules. Its figures travel in an address (`shape`) or
+lie with a tenant; either way they are read back as any input is: strictly, and refused by the name of the figure.
 """
 
 import base64

@@ -9,7 +9,8 @@ from urllib.parse import urlencode
 from catalog.units import to_gib
 from sizing.answers import Preferences, Question
 from sizing.engine.workloads import FineTune, Notebook, Workload, task_of
-from sizing.models import AiModel
+from sizing.own_shape import OwnShape
+from sizing.workload_form import SizedModel
 
 
 def canonical_pairs(question: Question) -> list[tuple[str, str]]:
@@ -29,7 +30,7 @@ def canonical_pairs(question: Question) -> list[tuple[str, str]]:
     return pairs
 
 
-def workload_pairs(ai_model: AiModel | None, workload: Workload) -> list[tuple[str, str]]:
+def workload_pairs(ai_model: SizedModel | None, workload: Workload) -> list[tuple[str, str]]:
     """The workload alone as names and values, in canonical order; `target_modules` has one pair for each word."""
     pairs = []
     for name, value in workload_document(ai_model, workload).items():
@@ -37,15 +38,17 @@ def workload_pairs(ai_model: AiModel | None, workload: Workload) -> list[tuple[s
     return pairs
 
 
-def workload_document(ai_model: AiModel | None, workload: Workload) -> dict[str, Any]:
+def workload_document(ai_model: SizedModel | None, workload: Workload) -> dict[str, Any]:
     """The workload as the API takes it, defaults included."""
     document: dict[str, Any] = {"task": task_of(workload)}
     if isinstance(workload, Notebook):
         figure, unit = workload.stated.split()
         return document | {f"gpu_memory_{unit.lower()}": figure}
     assert ai_model is not None, "only a notebook has no model"
-    document["model"] = ai_model.slug
-    document |= {name: getattr(workload, name) for name in _COUNTS if hasattr(workload, name)}
+    name, value = ai_model.asked_as if isinstance(ai_model, OwnShape) else ("model", ai_model.slug)
+    document[name] = value
+    counts = {name: getattr(workload, name) for name in _COUNTS if hasattr(workload, name)}
+    document |= {name: count for name, count in counts.items() if count is not None}
     if isinstance(workload, FineTune):
         document |= {"target_modules": list(workload.target_modules), "method": "lora"}
     if workload.reserve_bytes:

@@ -4,7 +4,7 @@ Every field has one name and belongs to one or several tasks. A field of another
 leaving it out silently would answer another question than the one that was asked.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -13,6 +13,7 @@ from django.core.exceptions import ValidationError
 
 from catalog import units
 from catalog.models import SLUG
+from sizing.checkpoints.errors import UnreadableModel
 from sizing.engine.adapters import TRAINED_PARAMETER_BYTES
 from sizing.engine.workloads import (
     ATTENTION_TARGETS,
@@ -39,6 +40,9 @@ from sizing.fields import (
 )
 from sizing.inputs import Data, InputForm, nearest
 from sizing.models import MISSING_FIGURES, TASKS_OF_KIND, AiModel
+from sizing.own_shape import OWN_PREFIX, OwnShape, from_token
+
+SizedModel = AiModel | OwnShape
 
 DEFAULT_CONTEXT = 4096
 DEFAULT_SEQUENCE_LENGTH = 2048
@@ -62,10 +66,11 @@ KINDS = {
 _RESERVE = ("reserve_gib", "reserve_reason")
 # The fields of each task with each kind of model, beside `task`.
 FIELDS = {
-    ("run", AiModel.Kind.LANGUAGE.value): ("model", "precision_bits", "context", "requests", *_RESERVE),
+    ("run", AiModel.Kind.LANGUAGE.value): ("model", "shape", "precision_bits", "context", "requests", *_RESERVE),
     ("run", AiModel.Kind.SPEECH.value): ("model", "precision_bits", "streams", *_RESERVE),
     ("fine_tune", AiModel.Kind.LANGUAGE.value): (
-        "model", "precision_bits", "sequence_length", "batch_size", "rank", "target_modules", "method", *_RESERVE,
+        "model", "shape", "precision_bits", "sequence_length", "batch_size", "rank", "target_modules", "method",
+        *_RESERVE,
     ),
     ("image", AiModel.Kind.IMAGE.value): ("model", *_RESERVE),
     ("notebook", None): ("gpu_memory_gib", "gpu_memory_gb"),
@@ -120,7 +125,8 @@ class WorkloadForm(InputForm):
     """What a person wants to do, with which model. When valid, `workload` is set, and `ai_model`, None for a notebook.
 
     Shape: it has the fields of all tasks. `names` are those that count, which the task decides and, for running a
-    model, the model's kind.
+    model, the model's kind. `own_models` are a caller's own, by the slug that `model` names as `own:<slug>`; `brought`
+    is a model given beside the fields, which then name none.
     """
 
     defaults = {
@@ -134,11 +140,12 @@ class WorkloadForm(InputForm):
         "target_modules": ATTENTION_TARGETS,
         "method": METHODS[0],
     }
-    ai_model: AiModel | None
+    ai_model: SizedModel | None
     workload: Workload
 
     task = WordField(label="Task", words=TASKS, required_message="Choose what you want to do.")
     model = TextField(label="Model", error_messages={"required": "Choose a model."})
+    shape = TextField(label="Your own model", required=False, hint="The figures of a model that you brought.")
     precision_bits = NumberChoiceField(label="Precision", numbers=PRECISIONS_BITS, unit="bits")
     context = WholeNumberField(
         label="Context", example=DEFAULT_CONTEXT, hint="Tokens per request. Set it to what your requests really use."
@@ -200,15 +207,28 @@ class WorkloadForm(InputForm):
         widget=forms.TextInput(attrs={"maxlength": MAX_REASON_LENGTH, "autocomplete": "off"}),
     )
 
-    def __init__(self, data: Data) -> None:
+    def __init__(
+        self, data: Data, *, own_models: Mapping[str, OwnShape] | None = None, brought: OwnShape | None = None
+    ) -> None:
         super().__init__(data)
+        self.own_models, self.brought = own_models or {}, brought
         self._given = {name for name in self.fields if _is_given(data, name)}
         self._absent = {name for name in self.fields if name not in data}
+        if brought is not None:
+            self._given.add("shape")
+        # A model that was brought stands for one that is chosen, so that none need be.
+        self.fields["model"].required = "shape" not in self._given
 
     # --- Single fields ------------------------------------------------------------------------------------------------
 
-    def clean_model(self) -> AiModel:
+    def clean_model(self) -> SizedModel | None:
         slug = self.cleaned_data["model"]
+        if "shape" in self._given:
+            if slug:
+                raise ValidationError("Give a model of the catalog or your own, not both.", "repeated")
+            return self._own(self.brought) if self.brought is not None else None
+        if slug.startswith(OWN_PREFIX) and (own := self.own_models.get(slug.removeprefix(OWN_PREFIX))):
+            return self._own(own)
         model = AiModel.objects.filter(slug=slug).first() if SLUG.match(slug) else None
         if model is None:
             raise ValidationError(
@@ -225,6 +245,31 @@ class WorkloadForm(InputForm):
             raise ValidationError(
                 f"{model.name} cannot be sized for fine-tuning: its {figure_label(missing)} is not published.",
                 "not_sizable",
+            )
+        return model
+
+    def clean_shape(self) -> OwnShape | None:
+        token = self.cleaned_data["shape"]
+        if not token:
+            return None
+        if self.brought is not None:
+            raise ValidationError("Give your own model once: its files or its shape, not both.", "repeated")
+        try:
+            model = self._own(from_token(token))
+        except UnreadableModel as error:
+            raise ValidationError(f"Your own model: {error}.", "unreadable_model") from error
+        if not self.has_error("model"):
+            self.cleaned_data["model"] = model
+        return model
+
+    def _own(self, model: OwnShape) -> OwnShape:
+        """The model where the task is for it and it can be sized for that; a refusal that says why else."""
+        task = self.cleaned_data.get("task")
+        if task and task != "notebook" and task not in model.tasks:
+            raise ValidationError(_wrong_kind(model, task), "wrong_kind")
+        if task == "fine_tune" and model.untrainable_reason:
+            raise ValidationError(
+                f"Fine-tuning cannot be sized: {model.untrainable_reason.removesuffix('.')}.", "not_sizable"
             )
         return model
 
@@ -251,6 +296,7 @@ class WorkloadForm(InputForm):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean()
         self._refuse_fields_of_other_tasks()
+        self._check_precision()
         self._check_length("context")
         self._check_length("sequence_length")
         self._check_targets()
@@ -271,7 +317,18 @@ class WorkloadForm(InputForm):
             if name in self._given and task is not None:
                 self.add_error(name, ValidationError(self._not_of_this_task(name, task, model), "other_task"))
 
-    def _not_of_this_task(self, name: str, task: str, model: AiModel | None) -> str:
+    def _check_precision(self) -> None:
+        """Stored weights have the precision they have: one that is given would be another question."""
+        model = self.cleaned_data.get("model")
+        if self.cleaned_data.get("task") != "run" or not isinstance(model, OwnShape) or not model.is_stored:
+            return
+        if "precision_bits" in self._given:
+            text = f"Precision does not apply to {model.name}: its weights are counted as stored. Leave it out."
+            self._errors.pop("precision_bits", None)
+            self.add_error("precision_bits", ValidationError(text, "as_stored"))
+        self.cleaned_data["precision_bits"] = None
+
+    def _not_of_this_task(self, name: str, task: str, model: SizedModel | None) -> str:
         label = self.fields[name].label if name not in ("gpu_memory_gib", "gpu_memory_gb") else f"{name}"
         if model is not None and name in fields_of(task):
             return f"{label} does not apply to {model.name}, {KINDS[model.kind]}: leave it out."
@@ -286,16 +343,17 @@ class WorkloadForm(InputForm):
             self.cleaned_data[name] = model.max_context
             return
         label = self.fields[name].label
+        stated = "maximum that its files state for" if isinstance(model, OwnShape) else "published maximum of"
         self.add_error(
             name,
-            ValidationError(
-                f"{label} must be {model.max_context:,} or less (published maximum of {model.name}).", "max_value"
-            ),
+            ValidationError(f"{label} must be {model.max_context:,} or less ({stated} {model.name}).", "max_value"),
         )
 
     def _check_targets(self) -> None:
         model, targets = self.cleaned_data.get("model"), self.cleaned_data.get("target_modules")
         if model is None or not targets:
+            return
+        if model.missing_for("fine_tune"):
             return
         there = model.trainable_shape().training
         words = there.target_words if there else ()
@@ -342,7 +400,7 @@ class WorkloadForm(InputForm):
             "reserve_reason": cleaned["reserve_reason"],
         }
         made = _MADE[cleaned["task"], self.ai_model.kind]
-        counts = {name: cleaned[name] for name in self.names if name not in ("model", "method", *_RESERVE)}
+        counts = {name: cleaned[name] for name in self.names if name not in ("model", "shape", "method", *_RESERVE)}
         self.workload = made(self.ai_model, **counts, **reserve)
 
 
@@ -369,7 +427,7 @@ def _is_given(data: Data, name: str) -> bool:
     return any(value not in ("", None) for value in (values if isinstance(values, (list, tuple)) else [values]))
 
 
-def _wrong_kind(model: AiModel, task: str) -> str:
+def _wrong_kind(model: SizedModel, task: str) -> str:
     wanted = [words for kind, words in KINDS.items() if task in TASKS_OF_KIND[kind]]
     kind = KINDS.get(model.kind, "of a kind that is not sized")
     return f"{model.name} is {kind}; “{TASKS[task]}” needs {either(wanted)}."

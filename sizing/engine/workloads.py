@@ -16,8 +16,8 @@ TARGET_WORDS = (*ATTENTION_TARGETS, "gate", "up", "down")
 class RunModel:
     """Language-model inference: `requests` at once, each of up to `context` tokens.
 
-    Units: `precision_bits` is bits per weight (16, 8 or 4), None for a model that is counted by the bytes its checkpoint
-    stores; the cache stays 16-bit. `reserve_bytes` is the person's own reserve per GPU, with its reason.
+    Units: `precision_bits` is bits per weight (16, 8 or 4), None for a model that is counted by the bytes that its
+    checkpoint stores; the cache stays 16-bit. `reserve_bytes` is the person's own reserve per GPU, with its reason.
     Raises: InvalidWorkload naming the field.
     """
 

@@ -19,7 +19,8 @@ from sizing.engine.workloads import (
     Workload,
 )
 from sizing.explain.words import counted, gib
-from sizing.models import AiModel
+from sizing.own_shape import OwnShape
+from sizing.workload_form import SizedModel
 
 ROUNDING_NOTE = "Lines are rounded; the total is computed from exact bytes."
 TRAINING_SOURCES = (
@@ -106,13 +107,20 @@ def lora_words(workload: FineTune) -> str:
 # --- What the figures assume --------------------------------------------------------------------------------------
 
 
-def assumptions(ai_model: AiModel | None, need: MemoryEstimate) -> list[str]:
+def assumptions(ai_model: SizedModel | None, need: MemoryEstimate) -> list[str]:
     """What the figures of this estimate take for granted, one sentence each."""
     found = _assumed(need.workload, need)
     if isinstance(need.workload, RunModel) and ai_model is not None:
         found += _of_the_model(ai_model)
     if isinstance(need.workload, FineTune) and ai_model is not None and _is_mixture(ai_model):
         found.append("All experts of the mixture are in memory; a mixture's experts get no adapters.")
+    if isinstance(ai_model, OwnShape):
+        found.append("The model's figures were derived from the files that you brought; no publication was compared.")
+        if ai_model.quantization and not ai_model.is_stored:
+            found.append(
+                f"Its configuration says that the weights are quantized ({ai_model.quantization}). They are counted at "
+                "the precision you chose: bring the index or the headers of the weights to count them as stored."
+            )
     if need.gpus > 1:
         found.append(
             f"The model is split over {need.gpus} GPUs of one machine with tensor parallelism, which the "
@@ -202,8 +210,8 @@ def _weights_kept(workload: RunModel) -> list[str]:
     if stored is None or workload.precision_bits is not None:
         return _quantization(workload.precision_bits or 16)
     return [
-        f"The weights are counted as stored: the {counted(stored, 'byte')} of the checkpoint's tensors, scales and parts "
-        "in other formats included. A choice of precision does not apply.",
+        f"The weights are counted as stored: the {counted(stored, 'byte')} of the checkpoint's tensors, scales and "
+        "parts in other formats included. A choice of precision does not apply.",
         "An engine that converts the weights when it loads them can need more.",
     ]
 
@@ -217,7 +225,7 @@ def _quantization(precision_bits: int) -> list[str]:
     ]
 
 
-def _of_the_model(ai_model: AiModel) -> list[str]:
+def _of_the_model(ai_model: SizedModel) -> list[str]:
     found = []
     if _is_mixture(ai_model):
         found.append("All experts of the mixture are in memory, also those that a token does not use.")
@@ -228,7 +236,7 @@ def _of_the_model(ai_model: AiModel) -> list[str]:
     return found
 
 
-def _is_mixture(ai_model: AiModel) -> bool:
+def _is_mixture(ai_model: SizedModel) -> bool:
     return bool(ai_model.active_parameters or ai_model.expert_intermediate_size)
 
 
@@ -270,11 +278,11 @@ def _legal_splits(model: LanguageModel) -> str:
 # --- Where it was read --------------------------------------------------------------------------------------------
 
 
-def sources(ai_model: AiModel | None, workload: Workload | None = None) -> list[tuple[str, str]]:
+def sources(ai_model: SizedModel | None, workload: Workload | None = None) -> list[tuple[str, str]]:
     """Where figures and formulas were read, as title and address; the model card first. None without a model."""
     if ai_model is None:
         return []
-    found = [(f"{ai_model.name}: model card", ai_model.source_url)]
+    found = [(f"{ai_model.name}: model card", ai_model.source_url)] if ai_model.source_url else []
     found += [(_title(address), address) for address in ai_model.sources if address.startswith("https://")]
     if isinstance(workload, FineTune):
         found += TRAINING_SOURCES

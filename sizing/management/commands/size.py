@@ -13,6 +13,7 @@ from sizing.engine.estimate import MemoryEstimate, estimate, splits
 from sizing.engine.workloads import Workload
 from sizing.forms import InvalidInput, workload_from
 from sizing.models import AiModel
+from sizing.workload_form import SizedModel
 
 # The option of each input, so that an error names what was typed.
 OPTIONS = {
@@ -86,7 +87,7 @@ def _gpus(text: str, workload: Workload) -> int:
     return gpus
 
 
-def _lines(ai_model: AiModel | None, need: MemoryEstimate) -> list[str]:
+def _lines(ai_model: SizedModel | None, need: MemoryEstimate) -> list[str]:
     workload = need.workload
     rows = [(explain.label(term.code), explain.formula(term), need.line_bytes(term)) for term in need.terms]
     total = f"{need.total_bytes:,} bytes"
@@ -103,6 +104,6 @@ def _lines(ai_model: AiModel | None, need: MemoryEstimate) -> list[str]:
         *explain.assumptions(ai_model, need),
         *(limit.text for limit in explain.task_limits(workload)),
     ]
-    sources = [f"Source: {ai_model.source_url}"] if ai_model else []
+    sources = [f"Source: {ai_model.source_url}"] if ai_model and ai_model.source_url else []
     papers = explain.sources(ai_model, workload)[len(explain.sources(ai_model)) :]
     return [*found, "", *(note for note in notes if note), *sources, *(f"{title}: {url}" for title, url in papers)]
