@@ -154,7 +154,17 @@ ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
 ACCOUNT_SIGNUP_FORM_CLASS = "rentals.forms.OrganizationSignupForm"
 ACCOUNT_FORMS = {"signup": "rentals.signup.TransactionalSignupForm"}
 ACCOUNT_EMAIL_VERIFICATION = env("ACCOUNT_EMAIL_VERIFICATION", default="none" if DEMO else "mandatory")
-ACCOUNT_PREVENT_ENUMERATION = ACCOUNT_EMAIL_VERIFICATION == "mandatory"
+# Nowhere does a form tell whether an address has an account; without mandatory verification sign-up alone must.
+ACCOUNT_PREVENT_ENUMERATION = True
+ACCOUNT_ADAPTER = "config.accounts.AccountAdapter"
+# `key` is the account with the client's address, `login_failed_anywhere` has the account alone; what is counted by
+# address is generous, because an office shares one. All windows of pages are a minute: the 429 page says so.
+ACCOUNT_RATE_LIMITS = {
+    "login": "120/m/ip",
+    "login_failed": "5/300s/key,60/m/ip",
+    "login_failed_anywhere": "50/600s/key",
+    "signup": "30/m/ip",
+}
 ACCOUNT_EMAIL_SUBJECT_PREFIX = "[Berth] "
 ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if HTTPS else "http"
 ACCOUNT_SESSION_REMEMBER = True

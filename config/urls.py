@@ -26,4 +26,6 @@ urlpatterns = [
 handler400 = "config.errors.bad_request"
 handler403 = "config.errors.forbidden"
 handler404 = "config.errors.not_found"
+# Not one of Django's: allauth asks for it.
+handler429 = "config.errors.too_many_requests"
 handler500 = "config.errors.server_error"
