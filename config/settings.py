@@ -156,7 +156,7 @@ ACCOUNT_FORMS = {"signup": "rentals.signup.TransactionalSignupForm"}
 ACCOUNT_EMAIL_VERIFICATION = env("ACCOUNT_EMAIL_VERIFICATION", default="none" if DEMO else "mandatory")
 # Nowhere does a form tell whether an address has an account; without mandatory verification sign-up alone must.
 ACCOUNT_PREVENT_ENUMERATION = True
-ACCOUNT_ADAPTER = "config.accounts.AccountAdapter"
+ACCOUNT_ADAPTER = "rentals.wrong_passwords.RatedAdapter"
 # `key` is the account with the client's address, `login_failed_anywhere` has the account alone; what is counted by
 # address is generous, because an office shares one. All windows of pages are a minute: the 429 page says so.
 ACCOUNT_RATE_LIMITS = {

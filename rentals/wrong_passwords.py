@@ -1,13 +1,14 @@
-"""Signing in: who is held up after wrong passwords, and who is not."""
+"""Who is held up after wrong passwords, and who is not."""
 
 from typing import Any
 
-from allauth.account.adapter import DefaultAccountAdapter
 from allauth.core.internal import ratelimit
 from django.http import HttpRequest
 
+from rentals.accounts import AccountAdapter as TeamAdapter
 
-class AccountAdapter(DefaultAccountAdapter):
+
+class RatedAdapter(TeamAdapter):
     """Wrong passwords are counted for one account from one address, so they lock neither an office nor an owner out.
 
     A second, wider count for the account alone (`login_failed_anywhere`) bounds guesses from many addresses.
