@@ -2,13 +2,12 @@
 
 from typing import Any
 
+from allauth.account.adapter import DefaultAccountAdapter
 from allauth.core.internal import ratelimit
 from django.http import HttpRequest
 
-from rentals.accounts import AccountAdapter as TeamAdapter
 
-
-class RatedAdapter(TeamAdapter):
+class RatedAdapter(DefaultAccountAdapter):
     """Wrong passwords are counted for one account from one address, so they lock neither an office nor an owner out.
 
     A second, wider count for the account alone (`login_failed_anywhere`) bounds guesses from many addresses.
