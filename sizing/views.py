@@ -17,6 +17,7 @@ from django.views.decorators.vary import vary_on_headers
 from django_htmx.http import replace_url
 
 from sizing.answers import HardLimits
+from sizing.asked import asked
 from sizing.forms import NAMES, InputError, InvalidInput, question_from, unknown_names
 from sizing.matching import recommend
 from sizing.permalinks import canonical_query, curl
@@ -71,9 +72,12 @@ def home(request: HttpRequest) -> HttpResponse:
 def launch(request: HttpRequest, *, frame: Frame | None = None) -> HttpResponse:
     """The wizard; answers that the address already has are filled in and judged only when sent."""
     frame = frame or public_frame()
-    if unknown := unknown_names(request.GET, NAMES):
+    question = asked(request.GET)
+    if unknown := unknown_names(question.answers, NAMES):
         return _unknown(request, frame, unknown)
-    return _wizard_page(request, frame, judged=False)
+    if question.shown is not None:
+        return redirect(f"{frame.launch_url}?{question.applicable.urlencode()}#step-model")
+    return _wizard_page(request, frame, question.answers)
 
 
 def asked_by_script(request: HttpRequest) -> bool:
@@ -87,24 +91,28 @@ def launch_result(request: HttpRequest, *, frame: Frame | None = None) -> HttpRe
     """The answer to the question in the address; the wizard with its problems when it is none.
 
     A question in another order, or without its defaults, is sent on to its canonical address. Asked by the wizard's
-    script, the answer is one sentence.
+    script, the answer is one sentence. When the page showed the fields of another task than was chosen on it, it comes
+    back with the right ones.
     """
-    frame = frame or public_frame()
+    frame, page = frame or public_frame(), asked(request.GET)
+    unknown, answers = unknown_names(page.answers, NAMES), page.applicable if page.moved else page.answers
+    if page.moved and not unknown and not asked_by_script(request):
+        return _wizard_page(request, frame, answers, moved=True)
     try:
-        question = question_from({name: values for name, values in request.GET.lists() if name != "show"})
+        question = question_from(page.answers if unknown else answers)
     except InvalidInput as invalid:
         if asked_by_script(request):
-            return _sentence(request, frame, invalid.errors[0].detail)
+            return _sentence(request, frame, answers, invalid.errors[0].detail)
         if invalid.unknown_names:
             return _unknown(request, frame, invalid.unknown_names)
-        return _wizard_page(request, frame, judged=True)
+        return _wizard_page(request, frame, answers, judged=True)
     query = canonical_query(question)
     if not asked_by_script(request) and request.META["QUERY_STRING"] not in (query, f"{query}&{SHOW_ALL}"):
         return redirect(f"{frame.result_url}?{query}")
     answer = recommend(question, now=timezone.now(), limits=frame.limits)
     result = Result(answer, frame.review_url, show_all=request.GET.get("show") == "all")
     if asked_by_script(request):
-        return _sentence(request, frame, result.sentence)
+        return _sentence(request, frame, answers, result.sentence)
     return render(
         request,
         "sizing/result.html",
@@ -120,35 +128,39 @@ def launch_result(request: HttpRequest, *, frame: Frame | None = None) -> HttpRe
     )
 
 
-def _wizard_page(request: HttpRequest, frame: Frame, *, judged: bool) -> HttpResponse:
+def _wizard_page(
+    request: HttpRequest, frame: Frame, answers: QueryDict, *, judged: bool = False, moved: bool = False
+) -> HttpResponse:
     context = {
         **frame.context,
         "frame": frame,
-        "wizard": wizard(request.GET, judged=judged),
+        "wizard": wizard(answers, judged=judged),
         "judged": judged,
-        "live": None if judged else _live(request, frame),
+        "moved": moved,
+        "live": None if judged else _live(frame, answers),
         "canonical": request.build_absolute_uri(frame.launch_url),
     }
     return render(request, "sizing/launch.html", context)
 
 
-def _live(request: HttpRequest, frame: Frame) -> str | None:
+def _live(frame: Frame, answers: QueryDict) -> str | None:
     """The live line for answers that are already complete."""
     try:
-        answer = recommend(question_from(request.GET), now=timezone.now(), limits=frame.limits)
+        answer = recommend(question_from(answers), now=timezone.now(), limits=frame.limits)
     except InvalidInput:
         return None
     return Result(answer, frame.review_url).sentence
 
 
-def _sentence(request: HttpRequest, frame: Frame, sentence: str) -> HttpResponse:
-    """The wizard's live line, with what depends on the chosen model; the address follows the answers."""
-    state = wizard(request.GET, judged=False)
-    response = render(request, "sizing/_live.html", {"sentence": sentence, "wizard": state})
-    answers = QueryDict(mutable=True)
-    for name, values in request.GET.lists():
-        answers.setlist(name, [value for value in values if value])
-    return replace_url(response, f"{frame.launch_url}?{answers.urlencode()}")
+def _sentence(request: HttpRequest, frame: Frame, answers: QueryDict, sentence: str) -> HttpResponse:
+    """The wizard's live line, with what depends on the chosen task and model; the address follows the answers."""
+    state = wizard(answers, judged=False)
+    context = {"sentence": sentence, "wizard": state, "swap": state.swap(request.GET.get("fields"))}
+    kept = QueryDict(mutable=True)
+    for name, values in answers.lists():
+        # No target module at all is an answer, and a wrong one; leaving it out would tick the usual ones again.
+        kept.setlist(name, [value for value in values if value or name == "target_modules"])
+    return replace_url(render(request, "sizing/_live.html", context), f"{frame.launch_url}?{kept.urlencode()}")
 
 
 def _unknown(request: HttpRequest, frame: Frame, unknown: Iterable[InputError]) -> HttpResponse:

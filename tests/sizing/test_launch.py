@@ -50,7 +50,7 @@ def test_the_facts_of_the_chosen_model_are_told_with_their_source(client):
 
 def test_an_option_names_parameters_and_license_and_a_model_without_a_figure_is_disabled_with_the_reason(client):
     factories.make_ai_model("secretive", name="Secretive 7B", cache_groups=[])
-    text = text_of(client.get("/launch/"))
+    text = text_of(client.get("/launch/", {"task": "run"}))
     assert "Llama 3.1 8B · 8.03 billion parameters · Llama 3.1 Community License" in text
     assert re.search(r'<option value="secretive" disabled>[^<]*its cache layout is not published', text)
 
