@@ -5,12 +5,15 @@ with two decimals, so that text keeps its size on every screen; the table beside
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from catalog.units import to_gib
 from sizing.engine.estimate import MemoryEstimate
 
-# Fills differ by pattern as well as by colour; the patterns are drawn in templates/_shared/_membar_patterns.html.
+# Lines take fills in turn, by their place: neighbours always stand out, however many networks a pipeline has. Patterns,
+# drawn in templates/_shared/_membar_patterns.html, are more than fills, so that lines with one fill differ too.
+FILLS = "abcdef"
+TURNS = ("", "seg-dots", "seg-diagonal", "seg-rows", "seg-cross", "seg-columns", "seg-grid", "seg-rings")
 PATTERNS = {"kv_cache": "seg-dots", "margin": "seg-diagonal", "runtime": "seg-rows", "reserve": "seg-cross"}
 MARKS = 3
 APART_PERCENT = 8
@@ -30,13 +33,17 @@ class Size:
 
 @dataclass(frozen=True)
 class Segment:
-    """One line of the estimate, in percent of the bar. `inside`: it is wide enough to carry its own label."""
+    """One line of the estimate, in percent of the bar. `inside`: it is wide enough to carry its own label.
+
+    `code` names the line; `fill` the class of its fill, `seg-<fill>`.
+    """
 
     code: str
     label: str
     gib: str
     x: str
     width: str
+    fill: str
     pattern: str
     inside: bool
 
@@ -86,8 +93,9 @@ def memory_bar(estimate: MemoryEstimate, labels: Mapping[str, str], sizes: Itera
     marked = _next_to(need, sizes)
     scale = max([need, *(size.memory_bytes for size in marked)]) * 102 // 100
     segments, start = [], 0
-    for term in estimate.terms:
-        segments.append(segment(term.code, labels[term.code], start, term.bytes, scale))
+    for place, term in enumerate(estimate.terms):
+        part = segment(term.code, labels[term.code], start, term.bytes, scale)
+        segments.append(replace(part, fill=fill_of(place), pattern=pattern_of(place)))
         start += term.bytes
     holding = [size.memory_bytes for size in marked if size.memory_bytes > need]
     free = segment("free", "Free", need, holding[0] - need, scale) if holding else None
@@ -102,6 +110,16 @@ def memory_bar(estimate: MemoryEstimate, labels: Mapping[str, str], sizes: Itera
         for number, size in enumerate(marked)
     )
     return MemoryBar(estimate.gpus, f"{to_gib(need):,}", tuple(segments), free, ticks)
+
+
+def fill_of(place: int) -> str:
+    """The fill of the line at this place of an estimate, from 0."""
+    return FILLS[place % len(FILLS)]
+
+
+def pattern_of(place: int) -> str:
+    """The pattern over that fill; the first line has none."""
+    return TURNS[place % len(TURNS)]
 
 
 def _next_to(need: int, sizes: Iterable[Size]) -> list[Size]:
@@ -130,6 +148,7 @@ def segment(code: str, label: str, start: int, length: int, scale: int) -> Segme
         gib=f"{to_gib(length):,}",
         x=_percent(start, scale),
         width=_percent(length, scale),
+        fill=code,
         pattern=PATTERNS.get(code, ""),
         inside=length * 100 >= scale * INSIDE_FROM_PERCENT,
     )

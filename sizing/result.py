@@ -13,9 +13,9 @@ from catalog.pricing import hourly_equivalent
 from catalog.units import GIB, to_gib
 from sizing import explain
 from sizing.answers import Answer, Candidate, Change, PrecisionAlternative, Question
-from sizing.bars import PATTERNS, MemoryBar, Size, memory_bar
+from sizing.bars import MemoryBar, Size, fill_of, memory_bar, pattern_of
 from sizing.engine.estimate import MemoryEstimate
-from sizing.engine.workloads import RunModel
+from sizing.engine.workloads import FineTune, GenerateImages, Notebook, RunModel, Transcribe, precision_of
 from sizing.explain.words import counted, gib, percent, usd
 from sizing.permalinks import canonical_query, changed
 
@@ -31,6 +31,7 @@ class Line:
     formula: str
     gib: str
     what: str
+    fill: str
     pattern: str
 
 
@@ -116,6 +117,29 @@ class Result:
         return f"{gib(self.split.per_gpu_bytes)} on each of {self.split.gpus} GPUs" if self.split else ""
 
     @property
+    def title(self) -> str:
+        """What the page is called: "19.55 GiB for Llama 3.1 8B"."""
+        return f"{self.total} for {self.ai_model.name if self.ai_model else 'a notebook'}"
+
+    @property
+    def step_two(self) -> str:
+        """What can be changed in the wizard's second step."""
+        return _STEP_TWO[type(self.workload)]
+
+    @property
+    def advice(self) -> str:
+        """What to set the length to, where there is one."""
+        return _ADVICE.get(type(self.workload), "")
+
+    @property
+    def one_gpu_only(self) -> bool:
+        return not isinstance(self.workload, RunModel)
+
+    @property
+    def has_precision(self) -> bool:
+        return precision_of(self.workload) is not None
+
+    @property
     def workload_words(self) -> str:
         return explain.workload_words(self.workload)
 
@@ -171,9 +195,10 @@ class Result:
                 explain.formula(term),
                 f"{to_gib(need.line_bytes(term)):,}",
                 explain.what_is_this(term.code),
-                PATTERNS.get(term.code, ""),
+                fill_of(place),
+                pattern_of(place),
             )
-            for term in need.terms
+            for place, term in enumerate(need.terms)
         ]
 
     @property
@@ -284,12 +309,12 @@ class Result:
         return Offer(explain.change_text(change), canonical_query(question))
 
     @property
-    def context_is_no_help(self) -> bool:
-        """Whether a shorter context, tried down to one token, still opens no machine."""
-        if not isinstance(self.workload, RunModel):
-            return False
-        tried = self.answer.empty == "nothing_holds_it" and self.workload.context > 1
-        return tried and all(change.field != "context" for change in self.answer.changes)
+    def shorter_is_no_help(self) -> str:
+        """What does not help alone: a length, tried down to one token, that still opens no machine. Else empty."""
+        field, words = _LENGTHS.get(type(self.workload), ("", ""))
+        if not field or self.answer.empty != "nothing_holds_it" or getattr(self.workload, field) == 1:
+            return ""
+        return "" if any(change.field == field for change in self.answer.changes) else words
 
     @property
     def stale(self) -> str:
@@ -361,6 +386,21 @@ def _none_on_line(result: Result) -> tuple[str, str]:
     return "No machine is on-line now.", "Providers report none of their machines as rentable at this moment."
 
 
+_STEP_TWO: dict[type, str] = {
+    RunModel: "the model, precision or context",
+    Transcribe: "the model, precision or audio streams",
+    FineTune: "the model, precision, sequence length or adapters",
+    GenerateImages: "the pipeline",
+    Notebook: "the GPU memory you need",
+}
+_ADVICE: dict[type, str] = {
+    RunModel: "Set the context to what your requests really use.",
+    FineTune: "Set the sequence length to that of your longest example.",
+}
+_LENGTHS: dict[type, tuple[str, str]] = {
+    RunModel: ("context", "A shorter context"),
+    FineTune: ("sequence_length", "A shorter sequence length"),
+}
 _EMPTY = {
     "nothing_holds_it": _holds_nothing,
     "budget_below_one_term": _below_one_term,

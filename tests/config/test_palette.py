@@ -8,8 +8,8 @@ from django.conf import settings
 
 THEMES = {"light": ["palette.css"], "dark": ["palette.css", "dark.css"]}
 TEXT = ["ink", "muted", "primary", "primary-strong", "accent", "ok", "warn", "bad", "info"]
-# The order in which parts of a bar stand beside each other.
-SEGMENTS = ["seg-a", "seg-b", "seg-c", "seg-d", "seg-e"]
+# The order in which parts of a bar stand beside each other; a seventh part has the first fill again.
+SEGMENTS = ["seg-a", "seg-b", "seg-c", "seg-d", "seg-e", "seg-f"]
 
 
 def palette(theme: str) -> dict[str, str]:
@@ -45,5 +45,5 @@ def test_text_can_be_read_on_every_ground(theme: str) -> None:
 def test_controls_focus_and_parts_of_the_bar_stand_out(theme: str) -> None:
     colours = palette(theme)
     pairs = [(name, ground) for name in ("control", "focus", *SEGMENTS) for ground in ("bg", "surface")]
-    pairs += list(pairwise(SEGMENTS))
+    pairs += list(pairwise([*SEGMENTS, SEGMENTS[0]]))
     assert [pair for pair in pairs if contrast(colours[pair[0]], colours[pair[1]]) < 3] == []
