@@ -1,9 +1,10 @@
 """The catalog over the REST API: everybody may read it, without a key."""
 
-from typing import Any
+from typing import Any, cast
 
 from django.db.models import BigIntegerField, Value
 from django.db.models.functions import Coalesce
+from django.forms import ChoiceField
 from django.http import Http404
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
@@ -15,8 +16,8 @@ from rest_framework.views import APIView
 from catalog import api_schemas as schemas
 from catalog.api_queries import PAGING, ListQuery, refuse_parameters
 from catalog.documents import gpu_document, listing_document, option_document
-from catalog.forms import CatalogFilter
-from catalog.models import SLUG, Gpu, Machine, Option
+from catalog.forms import TERMS, CatalogFilter
+from catalog.models import SLUG, Gpu, Machine, Option, Tier
 from catalog.querysets import MachineQuerySet
 
 # What the page filters by; it pages by numbers, the API by cursors.
@@ -76,6 +77,7 @@ class MachinesView(APIView):
         for name in {*PAGING, *query.errors} - {"countries"}:
             filters.pop(name, None)
         form = CatalogFilter(filters)
+        _accept_every_word(form)
         for name, errors in form.errors.get_json_data().items():
             for error in errors if name in form.fields else []:
                 query.errors.setdefault(name, []).append(ErrorDetail(error["message"], error["code"] or "invalid"))
@@ -106,6 +108,13 @@ def _of_slug(rows: Any, slug: str) -> Any:
     if row is None:
         raise Http404
     return row
+
+
+def _accept_every_word(form: CatalogFilter) -> None:
+    """A page offers what has results; to a program a word of the vocabulary is never wrong, it may find nothing."""
+    tiers = [("", "Any"), ("any", "Any"), *Tier.choices]
+    cast(ChoiceField, form.fields["tier"]).choices = tiers
+    cast(ChoiceField, form.fields["term_days"]).choices = list(TERMS.items())
 
 
 def _in_order(machines: MachineQuerySet, sort: str, days: int) -> tuple[MachineQuerySet, tuple[str, ...]]:

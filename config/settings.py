@@ -249,7 +249,7 @@ SPECTACULAR_SETTINGS = {
     "DESCRIPTION": (
         "Size a workload, see where it fits, quote and order GPU machines for fixed terms.\n\n"
         "Money is text in USD, times are RFC 3339 in UTC, memory is integer bytes. Every error is problem details "
-        "(RFC 9457) with a stable `code`. Unknown fields and parameters are refused. Lists come in pages: follow `next`."
+        "(RFC 9457) with a stable `code`. Unknown fields and parameters are refused. Lists come in pages; `next` leads on."
     ),
     "SERVE_AUTHENTICATION": [],
     "SERVE_INCLUDE_SCHEMA": False,
