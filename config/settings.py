@@ -70,10 +70,13 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
     "django_permissions_policy.PermissionsPolicyMiddleware",
+    "rentals.scoping.PrivatePages",
     "allauth.account.middleware.AccountMiddleware",
     "allauth.usersessions.middleware.UserSessionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "simple_history.middleware.HistoryRequestMiddleware",
+    # Last, so that the page is rendered with everything that the others put on the request.
+    "config.errors.MethodNotAllowedPage",
 ]
 
 ROOT_URLCONF = "config.urls"
@@ -152,11 +155,12 @@ LOGOUT_REDIRECT_URL = "home"
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
 ACCOUNT_SIGNUP_FORM_CLASS = "rentals.forms.OrganizationSignupForm"
+ACCOUNT_ADAPTER = "rentals.accounts.AccountAdapter"
+ACCOUNT_USER_DISPLAY = "rentals.accounts.display_name"
 ACCOUNT_FORMS = {"signup": "rentals.signup.TransactionalSignupForm"}
 ACCOUNT_EMAIL_VERIFICATION = env("ACCOUNT_EMAIL_VERIFICATION", default="none" if DEMO else "mandatory")
 # Nowhere does a form tell whether an address has an account; without mandatory verification sign-up alone must.
 ACCOUNT_PREVENT_ENUMERATION = True
-ACCOUNT_ADAPTER = "rentals.wrong_passwords.RatedAdapter"
 # `key` is the account with the client's address, `login_failed_anywhere` has the account alone; what is counted by
 # address is generous, because an office shares one. All windows of pages are a minute: the 429 page says so.
 ACCOUNT_RATE_LIMITS = {
@@ -172,6 +176,8 @@ ALLAUTH_TRUSTED_PROXY_COUNT = TRUSTED_PROXIES
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 
 vars().update(env.email_url("EMAIL_URL", default="consolemail://" if DEMO else "smtp://localhost:25"))
+# Mail is sent within a request: a server that does not answer must not hold it.
+EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = env("DEFAULT_FROM_EMAIL", default="Berth <berth@localhost>")
 
 # --- Browser security ---------------------------------------------------------------------------------------------

@@ -160,6 +160,40 @@ class AcknowledgementRequired(MachineError):
         )
 
 
+class MisfitNotAcknowledged(MachineError):
+    """The workload that came with the order does not fit the machine, and nobody said that this is known."""
+
+    code = "acknowledgement_required"
+    field = "misfit_acknowledged"
+
+    def __init__(self, machine: Machine) -> None:
+        super().__init__(
+            machine,
+            f"The workload does not fit {machine.name}. Confirm that you order it although it does not, "
+            "or choose another machine.",
+        )
+
+
+class OutsideCountries(RentalError):
+    """The machine stands outside the countries the person chose; so it is not named."""
+
+    code = "outside_countries"
+    field = "countries"
+
+    def __init__(self) -> None:
+        super().__init__("This machine is not inside the countries you chose. Choose another, or other countries.")
+
+
+class PolicyViolation(RentalError):
+    """The organization's policy does not allow it. `rule` is the policy's own name for what was broken."""
+
+    code = "policy"
+
+    def __init__(self, rule: str, message: str) -> None:
+        super().__init__(message)
+        self.rule = rule
+
+
 class PriceChanged(RentalError):
     code = "price_changed"
     field = "expected_total_usd"
@@ -184,18 +218,33 @@ class LastOwner(RentalError):
         super().__init__("An organization keeps at least one owner. Make somebody else an owner first.")
 
 
-class UnknownUser(RentalError):
-    code = "not_found"
-    field = "email"
-
-    def __init__(self, email: str) -> None:
-        super().__init__("Nobody has signed up with this e-mail address.")
-        self.email = email
-
-
 class AlreadyMember(RentalError):
     code = "already_member"
     field = "email"
 
     def __init__(self) -> None:
         super().__init__("This person is already a member.")
+
+
+class InvitationOver(RentalError):
+    """The invitation was used, revoked, has expired, or never was one."""
+
+    code = "invitation_over"
+
+
+class InvitationNotForYou(RentalError):
+    """The account that is signed in does not own the invited address."""
+
+    code = "forbidden"
+
+    def __init__(self, email: str) -> None:
+        super().__init__(f"This invitation is for {email}. Sign in with the account of that address, verified.")
+        self.email = email
+
+
+class TooManyInvitations(RentalError):
+    code = "too_many_invitations"
+    field = "email"
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"At most {most} invitations can be open at once. Revoke some first.")

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from allauth.core import context
 from django import forms
 from django.core.exceptions import ValidationError
 from django.utils import timezone
@@ -44,17 +45,34 @@ class OrganizationNameForm(forms.Form):
 
 
 class OrganizationSignupForm(OrganizationNameForm):
-    """The part of the sign-up form that is ours; allauth's own form inherits from it and calls `signup`."""
+    """The part of the sign-up form that is ours; allauth's own form inherits from it and calls `signup`.
+
+    Who comes with an invitation joins an organization that is there already, and is not made to found another.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # allauth imports this module while it is still being loaded itself: models are imported when they are there.
+        from rentals.joining import invitation_of
+
+        self.invitation = invitation_of(context.request, now=timezone.now())
+        if self.invitation is not None:
+            del self.fields["organization_name"]
+            self.initial.setdefault("email", self.invitation.email)
 
     def signup(self, request: HttpRequest, user: User) -> None:
-        # allauth imports this module while it is still being loaded itself: models are imported when they are there.
         from rentals.organizations import create_organization
 
-        create_organization(name=self.cleaned_data["organization_name"], owner=user, now=timezone.now())
+        if self.invitation is None:
+            create_organization(name=self.cleaned_data["organization_name"], owner=user, now=timezone.now())
 
 
-class AddMemberForm(forms.Form):
-    email = forms.EmailField(label="E-mail address", help_text="Of somebody who has signed up already.")
+class InviteForm(forms.Form):
+    email = forms.EmailField(
+        label="Email",
+        max_length=254,
+        help_text="A link is sent there. Whoever opens it signs in or up with this address and decides.",
+    )
     role = forms.ChoiceField(label="Role")
 
     def __init__(self, *args: Any, roles: Iterable[Role], **kwargs: Any) -> None:

@@ -6,14 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 
-from allauth.account.models import EmailAddress
-from django.conf import settings
-from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Q
 
 from rentals.audit import name_of, record
-from rentals.errors import AlreadyMember, LastOwner, NotPermitted, UnknownUser
+from rentals.errors import LastOwner, NotPermitted
 from rentals.models import Membership, Organization
 from rentals.models.organizations import Role
 
@@ -25,32 +21,14 @@ def grantable_roles(manager: Membership) -> tuple[Role, ...]:
     return tuple(role for role in Role if role != Role.OWNER) if manager.may_manage else ()
 
 
-def add_member(manager: Membership, *, email: str, role: str, now: datetime) -> Membership:
-    """Make an existing user a member.
-
-    Raises: NotPermitted, UnknownUser, AlreadyMember.
-    """
-    with _managed(manager) as organization:
-        _check_grantable(manager, role)
-        user = _user_of(email)
-        membership, created = Membership.objects.get_or_create(
-            organization=organization, user=user, defaults={"role": role}
-        )
-        if not created:
-            raise AlreadyMember
-        record(organization, "member.added", at=now, actor=manager.user, via="page", object_id=user.pk,
-               member=name_of(user), role=role)  # fmt: skip
-    return membership
-
-
 def change_role(manager: Membership, membership_id: int, *, role: str, now: datetime) -> Membership:
     """Give a member another role.
 
     Raises: NotPermitted, LastOwner, Membership.DoesNotExist.
     """
-    with _managed(manager) as organization:
+    with managed(manager) as organization:
         membership = Membership.objects.for_organization(organization).select_related("user").get(pk=membership_id)
-        _check_grantable(manager, membership.role, role)
+        check_grantable(manager, membership.role, role)
         if membership.role == Role.OWNER and role != Role.OWNER:
             _check_another_owner(membership)
         if membership.role != role:
@@ -66,10 +44,10 @@ def remove_member(manager: Membership, membership_id: int, *, now: datetime) -> 
 
     Raises: NotPermitted, LastOwner, Membership.DoesNotExist.
     """
-    with _managed(manager) as organization:
+    with managed(manager) as organization:
         membership = Membership.objects.for_organization(organization).select_related("user").get(pk=membership_id)
         if membership.pk != manager.pk:
-            _check_grantable(manager, membership.role)
+            check_grantable(manager, membership.role)
         if membership.role == Role.OWNER:
             _check_another_owner(membership)
         Membership.objects.filter(pk=membership.pk).delete()
@@ -78,8 +56,28 @@ def remove_member(manager: Membership, membership_id: int, *, now: datetime) -> 
     return membership
 
 
+def transfer_ownership(owner: Membership, membership_id: int, *, now: datetime) -> Membership:
+    """Make a member an owner and the present one an admin, both at once.
+
+    Raises: NotPermitted, Membership.DoesNotExist.
+    """
+    with managed(owner) as organization:
+        if owner.role != Role.OWNER:
+            raise NotPermitted("Only an owner transfers ownership.")
+        heir = Membership.objects.for_organization(organization).select_related("user").get(pk=membership_id)
+        if heir.pk == owner.pk:
+            raise NotPermitted("You are an owner already. Choose somebody else.")
+        before = heir.role
+        Membership.objects.filter(pk=heir.pk).update(role=Role.OWNER)
+        Membership.objects.filter(pk=owner.pk).update(role=Role.ADMIN)
+        heir.role, owner.role = Role.OWNER, Role.ADMIN
+        record(organization, "ownership.transferred", at=now, actor=owner.user, via="page", object_id=heir.user_id,
+               member=name_of(heir.user), before=before, former=name_of(owner.user))  # fmt: skip
+    return heir
+
+
 @contextmanager
-def _managed(manager: Membership) -> Iterator[Organization]:
+def managed(manager: Membership) -> Iterator[Organization]:
     """A transaction that holds the organization, so that two owners cannot remove each other at the same moment."""
     with transaction.atomic():
         organization = Organization.objects.select_for_update().get(pk=manager.organization_id)
@@ -90,7 +88,7 @@ def _managed(manager: Membership) -> Iterator[Organization]:
         yield organization
 
 
-def _check_grantable(manager: Membership, *roles: str) -> None:
+def check_grantable(manager: Membership, *roles: str) -> None:
     if not manager.may_manage:
         raise NotPermitted("Only owners and admins manage members.")
     if any(role not in grantable_roles(manager) for role in roles):
@@ -101,15 +99,3 @@ def _check_another_owner(membership: Membership) -> None:
     owners = Membership.objects.filter(organization_id=membership.organization_id, role=Role.OWNER)
     if not owners.exclude(pk=membership.pk).exists():
         raise LastOwner
-
-
-def _user_of(email: str) -> User:
-    """The user who owns this address. Where addresses are verified, an unverified one proves nothing."""
-    verified = EmailAddress.objects.filter(email__iexact=email, verified=True).values("user")
-    found = Q(pk__in=verified)
-    if settings.ACCOUNT_EMAIL_VERIFICATION != "mandatory":
-        found |= Q(email__iexact=email)
-    user = User.objects.filter(found, is_active=True).order_by("pk").first()
-    if user is None:
-        raise UnknownUser(email)
-    return user

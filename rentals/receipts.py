@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 from catalog import countries
 from rentals.models import Allocation, Order
 from rentals.models.orders import Status
+from sizing.explain.words import counted
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class Line:
 class Lot:
     number: int
     state: Allocation.State
+    label: str
     delivered_at: datetime | None
 
 
@@ -63,7 +65,12 @@ def receipt(order: Order, *, now: datetime) -> Receipt:
         steps=tuple(_steps(order, allocations, now)),
         lines=tuple(_line(line) for line in order.lines),
         lots=tuple(
-            Lot(allocation.number, allocation.state_at(order, now), allocation.delivered_at)
+            Lot(
+                allocation.number,
+                allocation.state_at(order, now),
+                allocation.label_at(order, now),
+                allocation.delivered_at,
+            )
             for allocation in allocations
         ),
         machine=order.machine_facts,
@@ -84,7 +91,7 @@ def _steps(order: Order, allocations: list[Allocation], now: datetime) -> list[S
             "Preparing",
             "done" if ready or over else "current",
             max(delivered) if ready and delivered else None,
-            f"{len(delivered)} of {len(allocations)} lots handed over.",
+            f"{len(delivered)} of {counted(len(allocations), 'lot')} handed over.",
         ),
         Step("Running", "done" if over else "current" if ready else "", None, "Until the end of the paid period."),
     ]

@@ -6,9 +6,13 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, cast
 
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.utils.cache import patch_cache_control
 
 from rentals.models import Membership, Organization
 
@@ -43,3 +47,25 @@ def organization_page(view: View) -> View:
         return view(tenant_request, **kwargs)
 
     return scoped
+
+
+def nothing_done(request: TenantRequest, page: str, *arguments: object) -> HttpResponse:
+    """Back to the page with the button, for who opens the button's address: signing in again leads there by GET."""
+    messages.info(request, "Nothing was changed: only the button itself does that. Press it again if you want it.")
+    return redirect(page, request.organization.slug, *arguments)
+
+
+_NEVER_KEPT = ("/o/", "/orders/", "/invitations/")
+
+
+class PrivatePages:
+    """Middleware: nothing below a tenant's addresses is kept by a browser or a proxy, refusals and errors included."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self.get_response(request)
+        if request.path_info.startswith(_NEVER_KEPT):
+            patch_cache_control(response, private=True, no_store=True)
+        return response

@@ -2,13 +2,16 @@
 
 from django.urls import URLPattern, path
 
-from rentals.views import keys, members, orders, organizations, review, wizard
+from rentals.views import joining, keys, members, orders, organizations, review, wizard
 
 _ORDER = "o/<slug:organization>/orders/<uuid:order_id>/"
 _MEMBER = "o/<slug:organization>/members/<int:membership_id>/"
+_INVITATION = "o/<slug:organization>/members/invitations/<int:invitation_id>/"
 
 urlpatterns: list[URLPattern] = [
     path("orders/review/", review.order_review_entry, name="order-review-entry"),
+    path("invitations/join/", joining.join, name="invitation-join"),
+    path("invitations/<slug:token>/", joining.invitation, name="invitation"),
     path("o/new/", organizations.new_organization, name="organization-new"),
     path("o/<slug:organization>/", organizations.dashboard, name="organization"),
     path("o/<slug:organization>/launch/", wizard.launch, name="organization-launch"),
@@ -18,6 +21,9 @@ urlpatterns: list[URLPattern] = [
     path("o/<slug:organization>/members/", members.members, name="members"),
     path(f"{_MEMBER}role/", members.change_role, name="member-role"),
     path(f"{_MEMBER}remove/", members.remove, name="member-remove"),
+    path(f"{_MEMBER}transfer/", members.transfer, name="member-transfer"),
+    path(f"{_INVITATION}resend/", members.resend_invitation, name="invitation-resend"),
+    path(f"{_INVITATION}revoke/", members.revoke_invitation, name="invitation-revoke"),
     path("o/<slug:organization>/orders/", orders.orders, name="orders"),
     path("o/<slug:organization>/orders/review/", review.order_review, name="order-review"),
     path(_ORDER, orders.order, name="order"),

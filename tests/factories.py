@@ -5,6 +5,7 @@ from itertools import count
 from typing import Any
 
 from allauth.account.models import EmailAddress
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.utils import timezone
 
@@ -13,6 +14,7 @@ from catalog.pricing import package_price
 from catalog.units import GIB
 from rentals.api_keys import create_api_key
 from rentals.baskets import Basket
+from rentals.invitations import invite
 from rentals.models import Membership, Organization
 from rentals.ordering import place_order
 from rentals.quotes import quote
@@ -134,3 +136,11 @@ def make_api_key(organization: Any, *scopes: str, now: Any = None, **fields: Any
     key, text = create_api_key(organization, scopes=scopes or ("read", "order"), now=now or timezone.now(), **fields)
     key.text = text
     return key
+
+
+def make_invitation(organization: Any, email: str = "new@example.com", role: str = "member", **fields: Any) -> Any:
+    """An open invitation by the organization's owner; its link is its attribute `link`."""
+    manager = fields.pop("manager", None) or Membership.objects.get(organization=organization, user=organization.owner)
+    invitation, link = invite(manager, email=email, role=role, now=fields.pop("now", None) or timezone.now())
+    invitation.link = link.removeprefix(settings.SITE_URL)
+    return invitation

@@ -3,7 +3,19 @@
 from rentals.models.api_keys import ApiKey
 from rentals.models.audit import AuditEvent
 from rentals.models.idempotency import IdempotencyRecord
+from rentals.models.invitations import Invitation
 from rentals.models.orders import Allocation, Order
 from rentals.models.organizations import Membership, Organization
+from rentals.models.policies import OrganizationPolicy
 
-__all__ = ["Allocation", "ApiKey", "AuditEvent", "IdempotencyRecord", "Membership", "Order", "Organization"]
+__all__ = [
+    "Allocation",
+    "ApiKey",
+    "AuditEvent",
+    "IdempotencyRecord",
+    "Invitation",
+    "Membership",
+    "Order",
+    "Organization",
+    "OrganizationPolicy",
+]

@@ -60,6 +60,9 @@ class Order(models.Model):
     environment = models.CharField(max_length=12, choices=Environment, default=Environment.OTHER)
     environment_notes = models.CharField(max_length=500, blank=True)
     community_acknowledged = models.BooleanField(default=False)
+    misfit_acknowledged = models.BooleanField(
+        default=False, help_text="Ordered although the workload does not fit the machine."
+    )
     workload = models.JSONField(null=True, blank=True)
     sizing = models.JSONField(null=True, blank=True, help_text="The sizing answer it was bought for.")
     status = models.CharField(max_length=12, choices=Status, default=Status.ACTIVE)
@@ -148,3 +151,10 @@ class Allocation(models.Model):
         if order.status_at(now) != Status.ACTIVE:
             return self.State.STOPPED
         return self.State(self.state)
+
+    def label_at(self, order: Order, now: datetime) -> str:
+        """The state in words: what was not handed over yet does not run, it is being prepared."""
+        state = self.state_at(order, now)
+        if state == self.State.RUNNING and self.delivered_at is None:
+            return "Preparing"
+        return str(state.label)

@@ -1,39 +1,79 @@
-"""The members of an organization: list, add, change, remove."""
+"""The members of an organization and who is invited: list, invite, change, remove, hand over."""
 
 from collections.abc import Callable
 
 from django.contrib import messages
 from django.http import Http404, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_http_methods
 
+from rentals import invitations
 from rentals import members as acts
 from rentals.audit import name_of
 from rentals.errors import NotPermitted, RentalError
-from rentals.forms import AddMemberForm, RoleForm
-from rentals.models import Membership
-from rentals.scoping import TenantRequest, organization_page
+from rentals.forms import InviteForm, RoleForm
+from rentals.models import Invitation, Membership
+from rentals.models.organizations import Role
+from rentals.scoping import TenantRequest, nothing_done, organization_page
+
+_MAX_ID = 2**63 - 1
 
 
+@require_http_methods(["GET", "HEAD", "POST"])
 @organization_page
 def members(request: TenantRequest) -> HttpResponse:
+    """The list; the link of a new invitation is in the answer to the form, never in an address or a session."""
     roles = acts.grantable_roles(request.membership)
-    form = AddMemberForm(request.POST if request.method == "POST" else None, roles=roles)
-    status = 200
-    if request.method == "POST":
-        if not roles:
-            return _refused(request, NotPermitted("Only owners and admins manage members."))
-        if form.is_valid() and _add(request, form):
-            return redirect("members", request.organization.slug)
-        status = 400
-    return _list(request, form, status)
+    form = InviteForm(request.POST if request.method == "POST" else None, roles=roles)
+    if request.method != "POST":
+        return _list(request, form)
+    if not roles:
+        return _refused(request, NotPermitted("Only owners and admins manage members."))
+    if not form.is_valid():
+        return _list(request, form, 400)
+    try:
+        invitation, link = invitations.invite(request.membership, **form.cleaned_data, now=timezone.now())
+    except RentalError as error:
+        form.add_error(error.field if error.field in form.fields else None, error.message)
+        return _list(request, form, 403 if isinstance(error, NotPermitted) else 400)
+    return _list(request, InviteForm(roles=roles), sent=invitation, link=link)
 
 
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
+@organization_page
+def resend_invitation(request: TenantRequest, invitation_id: int) -> HttpResponse:
+    _invitation(request, invitation_id)
+    if request.method != "POST":
+        return nothing_done(request, "members")
+    try:
+        invitation, link = invitations.resend(request.membership, invitation_id, now=timezone.now())
+    except RentalError as error:
+        return _refused(request, error)
+    form = InviteForm(roles=acts.grantable_roles(request.membership))
+    return _list(request, form, sent=invitation, link=link)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@organization_page
+def revoke_invitation(request: TenantRequest, invitation_id: int) -> HttpResponse:
+    _invitation(request, invitation_id)
+    if request.method != "POST":
+        return nothing_done(request, "members")
+    try:
+        invitation = invitations.revoke(request.membership, invitation_id, now=timezone.now())
+    except RentalError as error:
+        return _refused(request, error)
+    messages.success(request, f"The invitation of {invitation.email} is taken back.")
+    return redirect("members", request.organization.slug)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
 @organization_page
 def change_role(request: TenantRequest, membership_id: int) -> HttpResponse:
-    _check_exists(request, membership_id)
+    _member(request, membership_id)
+    if request.method != "POST":
+        return nothing_done(request, "members")
     form = RoleForm(request.POST, roles=acts.grantable_roles(request.membership))
     if not acts.grantable_roles(request.membership):
         return _refused(request, NotPermitted("Only owners and admins manage members."))
@@ -47,33 +87,54 @@ def change_role(request: TenantRequest, membership_id: int) -> HttpResponse:
     )
 
 
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 @organization_page
 def remove(request: TenantRequest, membership_id: int) -> HttpResponse:
-    _check_exists(request, membership_id)
+    """Asked first: a member who is removed by a slip has to be invited anew."""
+    member = _member(request, membership_id)
+    if request.method != "POST":
+        return render(request, "rentals/member_remove.html", {"member": member, "left": _is_me(request, member)})
     response = _act(
         request,
         lambda: acts.remove_member(request.membership, membership_id, now=timezone.now()),
-        "{name} is no longer a member.",
+        f"You have left {_plain(request.organization.name)}." if _is_me(request, member)
+        else "{name} is no longer a member.",
+    )  # fmt: skip
+    return redirect("home") if _is_me(request, member) and response.status_code == 302 else response
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@organization_page
+def transfer(request: TenantRequest, membership_id: int) -> HttpResponse:
+    member = _member(request, membership_id)
+    if request.membership.role != Role.OWNER:
+        return _refused(request, NotPermitted("Only an owner transfers ownership."))
+    if request.method != "POST":
+        return render(request, "rentals/member_transfer.html", {"member": member})
+    return _act(
+        request,
+        lambda: acts.transfer_ownership(request.membership, membership_id, now=timezone.now()),
+        "{name} is an owner now, and you are an admin.",
     )
-    left = membership_id == request.membership.pk and response.status_code == 302
-    return redirect("home") if left else response
 
 
-def _check_exists(request: TenantRequest, membership_id: int) -> None:
+def _member(request: TenantRequest, membership_id: int) -> Membership:
     """Before any other refusal: what is wrong with a request says nothing about another organization's members."""
-    if not Membership.objects.for_organization(request.organization).filter(pk=membership_id).exists():
-        raise Http404("There is no such member.")
+    rows = Membership.objects.for_organization(request.organization).select_related("user")
+    return get_object_or_404(rows, pk=min(membership_id, _MAX_ID))
 
 
-def _add(request: TenantRequest, form: AddMemberForm) -> bool:
-    try:
-        added = acts.add_member(request.membership, **form.cleaned_data, now=timezone.now())
-    except RentalError as error:
-        form.add_error(error.field if error.field in form.fields else None, error.message)
-        return False
-    messages.success(request, f"{name_of(added.user)} is now {added.role}.")
-    return True
+def _invitation(request: TenantRequest, invitation_id: int) -> Invitation:
+    rows = Invitation.objects.for_organization(request.organization)
+    return get_object_or_404(rows, pk=min(invitation_id, _MAX_ID))
+
+
+def _is_me(request: TenantRequest, member: Membership) -> bool:
+    return member.pk == request.membership.pk
+
+
+def _plain(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")
 
 
 def _act(request: TenantRequest, act: Callable[[], Membership], done: str) -> HttpResponse:
@@ -89,15 +150,25 @@ def _act(request: TenantRequest, act: Callable[[], Membership], done: str) -> Ht
 
 def _refused(request: TenantRequest, error: RentalError, status: int | None = None) -> HttpResponse:
     messages.error(request, error.message)
-    form = AddMemberForm(roles=acts.grantable_roles(request.membership))
+    form = InviteForm(roles=acts.grantable_roles(request.membership))
     return _list(request, form, status or (403 if isinstance(error, NotPermitted) else 400))
 
 
-def _list(request: TenantRequest, form: AddMemberForm, status: int) -> HttpResponse:
-    grantable = acts.grantable_roles(request.membership)
+def _list(request: TenantRequest, form: InviteForm, status: int = 200, **shown: object) -> HttpResponse:
+    grantable, now = acts.grantable_roles(request.membership), timezone.now()
     rows = [
         (membership, [(role.value, role.label, role == membership.role) for role in grantable])
         for membership in Membership.objects.for_organization(request.organization).select_related("user")
     ]
-    context = {"form": form, "rows": rows, "membership": request.membership, "grantable": grantable}
+    # Addresses of people who never said yes are shown to those who invite, and to nobody else.
+    waiting = Invitation.objects.for_organization(request.organization) if grantable else Invitation.objects.none()
+    waiting = waiting.filter(accepted_at__isnull=True, revoked_at__isnull=True)
+    context = {
+        "form": form,
+        "rows": rows,
+        "invited": [(invitation, invitation.is_open(now)) for invitation in waiting],
+        "membership": request.membership,
+        "grantable": grantable,
+        **shown,
+    }
     return render(request, "rentals/members.html", context, status=status)

@@ -7,17 +7,18 @@ from django.core.paginator import Paginator
 from django.http import Http404, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from rentals import allocations as acts
 from rentals.documents import order_document
 from rentals.errors import OrderOver
-from rentals.models import Allocation, Order
+from rentals.models import Order
 from rentals.models.orders import Status
 from rentals.receipts import receipt
-from rentals.scoping import TenantRequest, organization_page
+from rentals.scoping import TenantRequest, nothing_done, organization_page
 
 ORDERS_PER_PAGE = 25
+_MAX_ID = 2**31 - 1
 
 
 @require_safe
@@ -56,13 +57,13 @@ def receipt_json(request: TenantRequest, order_id: UUID) -> HttpResponse:
     return JsonResponse(document, json_dumps_params=parameters, headers={"Content-Disposition": disposition})
 
 
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 @organization_page
 def stop(request: TenantRequest, order_id: UUID, number: int) -> HttpResponse:
     return _set_state(request, order_id, number, acts.stop)
 
 
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 @organization_page
 def start(request: TenantRequest, order_id: UUID, number: int) -> HttpResponse:
     return _set_state(request, order_id, number, acts.start)
@@ -70,17 +71,20 @@ def start(request: TenantRequest, order_id: UUID, number: int) -> HttpResponse:
 
 def _set_state(request: TenantRequest, order_id: UUID, number: int, verb) -> HttpResponse:  # type: ignore[no-untyped-def]
     found = _order(request, order_id)
+    if not found.allocations.filter(number=min(number, _MAX_ID)).exists():
+        raise Http404("This order has no such lot.")
+    if request.method != "POST":
+        return nothing_done(request, "order", found.pk)
     if not request.membership.may_order:
         messages.error(request, "Your role in this organization may look, not stop or start. Ask an owner or admin.")
         return _again(request, found, 403)
+    now = timezone.now()
     try:
-        allocation = verb(found, number, actor=request.user, via="page", now=timezone.now())
-    except Allocation.DoesNotExist:
-        raise Http404("This order has no such lot.") from None
+        allocation = verb(found, number, actor=request.user, via="page", now=now)
     except OrderOver as error:
         messages.error(request, error.message)
         return _again(request, found, 409)
-    messages.success(request, f"Lot {number} is {allocation.state}.")
+    messages.success(request, f"Lot {number}: {allocation.label_at(found, now)}.")
     return redirect("order", request.organization.slug, found.pk)
 
 

@@ -32,7 +32,7 @@ def test_the_dashboard_shows_what_runs(client, acme, now):
     make_order(acme, make_machine(name="Running"))
     make_order(acme, make_machine(name="Finished"), placement={"now": now - timedelta(days=8)})
     html = read(client, "/o/acme/")
-    assert "1 running order," in html
+    assert "1 active order," in html
     assert html.index("Running<") < html.index("Finished")
 
 
@@ -128,7 +128,29 @@ def test_a_lot_is_stopped_and_started_by_buttons(client, acme):
     assert "Start lot 2" in read(client, url)
     client.post(f"{url}allocations/2/start/")
     assert not Allocation.objects.filter(state="stopped").exists()
-    assert client.get(f"{url}allocations/2/stop/").status_code == 405
+    opened = client.get(f"{url}allocations/2/stop/", follow=True)
+    assert opened.redirect_chain == [(url, 302)]
+    assert "Nothing was changed" in opened.content.decode()
+    refused = client.put(f"{url}allocations/2/stop/")
+    assert refused.status_code == 405
+    assert "Error 405" in refused.content.decode()
+    assert not Allocation.objects.filter(state="stopped").exists()
+
+
+def test_what_is_not_handed_over_yet_is_being_prepared_wherever_it_is_told(client, acme):
+    """B5: no line of the receipt says that a lot runs which the next line says was not handed over."""
+    order = make_order(acme, make_machine(lots=2), lots=2)
+    url = f"/o/acme/orders/{order.pk}/"
+    html = read(client, url)
+    assert html.count(">Preparing</span>") == 2
+    assert ">Running</span>" not in html
+    assert "0 of 2 lots handed over." in html
+    order.allocations.filter(number=1).update(delivered_at=order.starts_at)
+    html = read(client, url)
+    assert (html.count(">Preparing</span>"), html.count(">Running</span>")) == (1, 1)
+    client.post(f"{url}allocations/2/stop/")
+    html = client.post(f"{url}allocations/2/start/", follow=True).content.decode()
+    assert "Lot 2: Preparing." in html
     assert client.post(f"{url}allocations/3/stop/").status_code == 404
 
 

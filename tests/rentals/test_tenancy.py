@@ -10,16 +10,18 @@ import pytest
 from django.urls import reverse
 
 from rentals.api_urls import urlpatterns as api_patterns
-from rentals.models import ApiKey, Membership
+from rentals.models import ApiKey, Invitation, Membership
 from rentals.urls import urlpatterns
-from tests.factories import make_api_key, make_machine, make_order
+from tests.factories import make_api_key, make_invitation, make_machine, make_order
 
 # Signed-in pages that are about the person, not about one organization.
 PERSONAL = {"order-review-entry", "organization-new"}
+# Pages of who is invited: opened by a link's token alone, signed in or not; tests/rentals/test_invitations.py has them.
+BY_TOKEN = {"invitation", "invitation-join"}
 
 
 def tenant_patterns():
-    return [pattern for pattern in urlpatterns if pattern.name not in PERSONAL]
+    return [pattern for pattern in urlpatterns if pattern.name not in PERSONAL | BY_TOKEN]
 
 
 def address(pattern, organization, order):
@@ -28,6 +30,7 @@ def address(pattern, organization, order):
         "order_id": order.pk,
         "number": 1,
         "key_id": ApiKey.objects.filter(organization=organization).latest("pk").pk,
+        "invitation_id": Invitation.objects.filter(organization=organization).latest("pk").pk,
         "membership_id": Membership.objects.filter(organization=organization).latest("pk").pk,
     }
     names = set(pattern.pattern.converters)
@@ -40,6 +43,7 @@ def address(pattern, organization, order):
 @pytest.fixture
 def secret_order(globex):
     make_api_key(globex, name="globex-secret")
+    make_invitation(globex, "globex-secret@example.com")
     return make_order(globex, make_machine(name="globex-secret"), environment_notes="globex-secret")
 
 
@@ -62,10 +66,13 @@ def test_a_stranger_finds_no_page_of_the_organization(client, acme, globex, secr
     assert secret_order.allocations.get().state == "running"
     assert Membership.objects.filter(organization=globex).count() == 1
     assert ApiKey.objects.get(organization=globex).revoked_at is None
+    assert Invitation.objects.get(organization=globex).revoked_at is None
 
 
 @pytest.mark.parametrize("method", ["get", "post"])
-@pytest.mark.parametrize("pattern", urlpatterns, ids=lambda pattern: pattern.name)
+@pytest.mark.parametrize(
+    "pattern", [pattern for pattern in urlpatterns if pattern.name not in BY_TOKEN], ids=lambda pattern: pattern.name
+)
 def test_the_anonymous_are_sent_to_sign_in(client, globex, secret_order, pattern, method):
     """B155."""
     url = reverse(pattern.name) if pattern.name in PERSONAL else address(pattern, globex, secret_order)
@@ -89,6 +96,7 @@ def test_a_foreign_id_under_ones_own_organization_does_not_exist(client, acme, g
     missing = foreign.replace(str(secret_order.pk), str(uuid.uuid4()))
     missing = missing.replace(f"keys/{ApiKey.objects.latest('pk').pk}/", "keys/999999/")
     missing = missing.replace(f"members/{Membership.objects.latest('pk').pk}/", "members/999999/")
+    missing = missing.replace(f"invitations/{Invitation.objects.latest('pk').pk}/", "invitations/999999/")
     answers = set()
     for url in (foreign, missing):
         for method in ("get", "post"):
@@ -112,6 +120,27 @@ def test_the_lists_of_one_organization_never_show_anothers(client, acme, secret_
     client.force_login(acme.owner)
     for name in ("organization", "orders", "members", "keys"):
         assert not leaks(client.get(reverse(name, args=["acme"])))
+
+
+@pytest.mark.parametrize("pattern", tenant_patterns(), ids=lambda pattern: pattern.name)
+def test_no_answer_below_an_organization_is_kept_anywhere(client, globex, secret_order, pattern):
+    url = address(pattern, globex, secret_order)
+    for signed_in in (False, True):
+        if signed_in:
+            client.force_login(globex.owner)
+        for each in (url, url.replace(str(secret_order.pk), str(uuid.uuid4()))):
+            for method in ("get", "post", "put"):
+                kept = getattr(client, method)(each).headers["Cache-Control"]
+                assert {"private", "no-store"} <= set(kept.split(", "))
+
+
+@pytest.mark.parametrize("pattern", tenant_patterns(), ids=lambda pattern: pattern.name)
+def test_an_address_opened_after_signing_in_again_is_never_blank(client, globex, secret_order, pattern):
+    """B1: the sign-in leads by GET to where a POST was refused."""
+    client.force_login(globex.owner)
+    response = client.get(address(pattern, globex, secret_order), follow=True)
+    assert response.status_code == 200
+    assert response.content
 
 
 # --- The API: the organization is the key's, so there is no address of another -------------------------------------
