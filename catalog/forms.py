@@ -1,5 +1,6 @@
 """The filters of the catalog page: what may be asked, and which values have something to show."""
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -57,6 +58,24 @@ class _OneOf(forms.ChoiceField):
         return True
 
 
+class _PlainNumber(forms.DecimalField):
+    """Digits 0 to 9 and one point; Python would read the digits of every script, and 1e9."""
+
+    def clean(self, value: Any) -> Decimal | None:
+        if value not in self.empty_values and not re.fullmatch(r"-?[0-9]{1,40}(\.[0-9]{1,40})?", value.strip()):
+            raise forms.ValidationError(self.error_messages["invalid"], code="invalid")
+        found: Decimal | None = super().clean(value)
+        return found
+
+
+class _PageNumber(forms.IntegerField):
+    def clean(self, value: Any) -> int | None:
+        if value not in self.empty_values and not re.fullmatch(r"[0-9]{1,40}", value.strip()):
+            raise forms.ValidationError(self.error_messages["invalid"], code="invalid")
+        found: int | None = super().clean(value)
+        return found
+
+
 class _AnyOf(forms.MultipleChoiceField):
     def valid_value(self, value: str) -> bool:
         return value == countries.EU or value in countries.names()
@@ -81,7 +100,7 @@ class CatalogFilter(forms.Form):
     memory_class_gb = _OneOf(
         label="Memory class", required=False, help_text="The round number on the GPU's datasheet, per GPU."
     )
-    min_memory_gib = forms.DecimalField(
+    min_memory_gib = _PlainNumber(
         label="Memory counted, at least",
         required=False,
         min_value=Decimal(0),
@@ -91,7 +110,7 @@ class CatalogFilter(forms.Form):
         help_text="Per GPU, compared exactly: 23.99 GiB is less than 24.",
         error_messages=_number_messages("the memory in GiB"),
     )
-    max_usd = forms.DecimalField(
+    max_usd = _PlainNumber(
         label="Maximum price for the term",
         required=False,
         min_value=Decimal("0.01"),
@@ -117,7 +136,7 @@ class CatalogFilter(forms.Form):
         choices=list(SORTS.items()),
         error_messages={"invalid_choice": "Choose an order."},
     )
-    page = forms.IntegerField(
+    page = _PageNumber(
         required=False,
         min_value=1,
         max_value=1_000_000,

@@ -7,6 +7,7 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
+from django.views.decorators.http import require_safe
 
 from catalog import wording
 from catalog.forms import SORTS, CatalogFilter
@@ -32,6 +33,7 @@ class _Row:
         return cls(machine, machine.availability(now), week, month, trial)
 
 
+@require_safe
 def catalog(request: HttpRequest) -> HttpResponse:
     """Listed machines with filters; the address is the whole state of the page."""
     form, now = CatalogFilter(request.GET), timezone.now()
@@ -54,6 +56,7 @@ def catalog(request: HttpRequest) -> HttpResponse:
     return render(request, "catalog/catalog.html", context, status=400 if form.unknown_names else 200)
 
 
+@require_safe
 def machine(request: HttpRequest, machine_id: int) -> HttpResponse:
     """One listed machine with all its facts, its prices and its limits."""
     found = get_object_or_404(Machine.objects.listed().with_facts(), pk=machine_id)
@@ -67,9 +70,11 @@ def machine(request: HttpRequest, machine_id: int) -> HttpResponse:
     return render(request, "catalog/machine.html", context)
 
 
+@require_safe
 def help_tiers(request: HttpRequest) -> HttpResponse:
     return render(request, "catalog/help_tiers.html")
 
 
+@require_safe
 def glossary(request: HttpRequest) -> HttpResponse:
     return render(request, "catalog/glossary.html")

@@ -1,5 +1,6 @@
 """Every error under /api/ in one shape: RFC 9457 problem details with a code, the fields and the request's id."""
 
+import math
 from typing import Any
 
 from django.conf import settings
@@ -15,6 +16,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 from structlog.contextvars import get_contextvars
 
+from config.api_parser import UnreadMedia
 from config.rental_problems import RefusedWish
 from rentals.errors import Busy, RentalError
 from sizing.forms import InputError
@@ -90,7 +92,12 @@ class ProblemHandler(ExceptionHandler):
             )
         elif isinstance(exc, RefusedWish):
             errors = [vars(error) for error in exc.input_errors]
-        else:
+        elif isinstance(exc, exceptions.MethodNotAllowed):
+            view, asked = self.context["view"], getattr(self.context["request"], "method", "")
+            detail = f"This address takes {', '.join(view.allowed_methods)}, not {asked}."
+        elif isinstance(exc, exceptions.Throttled):
+            detail = f"Wait {math.ceil(getattr(exc, 'wait', None) or 1):,} s, then send it again."
+        elif not isinstance(exc, UnreadMedia):
             detail = _DETAILS.get(code, detail)
         return problem(exc.status_code, code, detail, errors, **getattr(exc, "extra", {}))
 
@@ -124,10 +131,11 @@ def is_api(request: HttpRequest) -> bool:
     return request.path_info.startswith("/api/")
 
 
-def problem_page(request: HttpRequest, status_code: int) -> JsonResponse:
+def problem_page(request: HttpRequest, status_code: int, detail: str = "") -> JsonResponse:
     """The same shape for errors that never reach a view of the API."""
-    code = {400: "invalid", 403: "forbidden", 404: "not_found"}.get(status_code, "server_error")
-    body = problem(status_code, code, _DETAILS.get(code, TITLES[code] + "."))
+    codes = {400: "invalid", 403: "forbidden", 404: "not_found", 405: "method_not_allowed"}
+    code = codes.get(status_code, "server_error")
+    body = problem(status_code, code, detail or _DETAILS.get(code, TITLES[code] + "."))
     return JsonResponse(body, status=status_code, content_type=PROBLEM_JSON)
 
 

@@ -2,14 +2,20 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import IO, Any, NoReturn
+from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 from django.conf import settings
+from django.utils.http import parse_header_parameters
 from rest_framework.exceptions import APIException, ParseError
+from rest_framework.metadata import BaseMetadata
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
+
+if TYPE_CHECKING:
+    # Loads this module while it is itself being loaded.
+    from rest_framework.views import APIView
 
 MAX_DEPTH = 20
 
@@ -19,6 +25,13 @@ class PayloadTooLarge(APIException):
 
     status_code = 413
     default_code = "payload_too_large"
+
+
+class UnreadMedia(APIException):
+    """The body is JSON in a wrapping or letters that nobody here reads; the detail names it."""
+
+    status_code = 415
+    default_code = "unsupported_media_type"
 
 
 class StrictJSONParser(BaseParser):
@@ -85,10 +98,19 @@ def _check_depth(value: Any) -> None:
 
 
 class JSONAlways(BaseContentNegotiation):
-    """There is nothing but JSON to choose, so an `Accept` header that asks for something else changes nothing."""
+    """There is nothing but JSON to choose, so an `Accept` header that asks for something else changes nothing.
+
+    Raises: UnreadMedia for a body that is compressed or not in UTF-8.
+    """
 
     def select_parser(self, request: Request, parsers: Iterable[BaseParser]) -> BaseParser | None:
-        sent = (request.content_type or "").split(";")[0].strip().lower()
+        sent, parameters = parse_header_parameters((request.content_type or "").lower())
+        encoding = request.headers.get("Content-Encoding", "").strip().lower()
+        if encoding not in ("", "identity"):
+            raise UnreadMedia(f"Content-Encoding {_shown(encoding)} is not read: send the body uncompressed.")
+        charset = parameters.get("charset", "utf-8")
+        if charset not in ("utf-8", "utf8"):
+            raise UnreadMedia(f"The charset {_shown(charset)} is not read: send JSON in UTF-8.")
         return next((parser for parser in parsers if parser.media_type == sent), None)
 
     def select_renderer(
@@ -96,3 +118,14 @@ class JSONAlways(BaseContentNegotiation):
     ) -> tuple[BaseRenderer, str]:
         first = next(iter(renderers))
         return first, str(first.media_type)
+
+
+class Methods(BaseMetadata):
+    """What `OPTIONS` answers: the methods, and where the rest is described."""
+
+    def determine_metadata(self, request: Request, view: "APIView") -> dict[str, Any]:
+        return {"methods": list(view.allowed_methods), "schema": "/api/v1/schema"}
+
+
+def _shown(text: str) -> str:
+    return "“" + "".join(letter if letter.isprintable() else "�" for letter in text[:40]) + "”"

@@ -1,8 +1,16 @@
 """Error pages: what happened, what to do next, and the id under which the operator finds it in the log."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
-from django.core.exceptions import BadRequest, PermissionDenied
+from django.conf import settings
+from django.core.exceptions import (
+    BadRequest,
+    DisallowedHost,
+    PermissionDenied,
+    RequestDataTooBig,
+    TooManyFieldsSent,
+    TooManyFilesSent,
+)
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
@@ -12,16 +20,33 @@ from config.api_errors import is_api, problem_page, request_id
 
 
 def _page(request: HttpRequest, status: int, template: str, exception: object = None) -> HttpResponse:
-    # Only these two carry words of our own; the text of other exceptions is not meant for readers.
-    told = str(exception) if type(exception) in (BadRequest, PermissionDenied) else ""
-    context = {"detail": told, "request_id": request_id()}
+    context = {"detail": _told(exception), "request_id": request_id()}
     return render(request, template, context, status=status)
+
+
+def _told(exception: object) -> str:
+    """Words for readers; the text of exceptions that are not ours is not meant for them."""
+    if isinstance(exception, DisallowedHost):
+        return "This site is not served under the host name that was asked. Use the address you were given."
+    if isinstance(exception, RequestDataTooBig):
+        return f"A form may have {settings.DATA_UPLOAD_MAX_MEMORY_SIZE or 0:,} bytes at most."
+    if isinstance(exception, (TooManyFieldsSent, TooManyFilesSent)):
+        return f"A form may have {settings.DATA_UPLOAD_MAX_NUMBER_FIELDS or 0:,} fields and a query as many names."
+    return str(exception) if type(exception) in (BadRequest, PermissionDenied) else ""
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     if is_api(request):
-        return problem_page(request, 400)
+        return problem_page(request, 400, _told(exception))
+    if isinstance(exception, RequestDataTooBig):
+        return _page(request, 413, "413.html", exception)
     return _page(request, 400, "400.html", exception)
+
+
+def method_not_allowed(request: HttpRequest, allowed: Iterable[str]) -> HttpResponse:
+    response = problem_page(request, 405) if is_api(request) else _page(request, 405, "405.html")
+    response.headers["Allow"] = ", ".join(allowed)
+    return response
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
@@ -55,7 +80,7 @@ class MethodNotAllowedPage:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = self.get_response(request)
-        if response.status_code != 405 or is_api(request) or getattr(response, "content", b""):
+        if response.status_code != 405 or is_api(request) or getattr(response, "content", None):
             return response
         page = _page(request, 405, "405.html")
         page.headers["Allow"] = response.headers.get("Allow", "GET")

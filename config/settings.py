@@ -60,16 +60,20 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     # First, so that every request has an id, also one that another middleware refuses.
     "django_structlog.middlewares.RequestMiddleware",
-    "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
-    "django.contrib.sessions.middleware.SessionMiddleware",
-    "django.middleware.common.CommonMiddleware",
-    "django.middleware.csrf.CsrfViewMiddleware",
-    "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "django.contrib.messages.middleware.MessageMiddleware",
+    # Around everything that can answer, so that redirects and refusals carry these headers too.
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
     "django_permissions_policy.PermissionsPolicyMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "config.front.ReadToTheEnd",
+    "config.front.KnownMethods",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "config.front.WithoutTracking",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
     "rentals.scoping.PrivatePages",
     "allauth.account.middleware.AccountMiddleware",
     "allauth.usersessions.middleware.UserSessionsMiddleware",
@@ -237,6 +241,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.AllowAny"],
     "DEFAULT_PARSER_CLASSES": ["config.api_parser.StrictJSONParser"],
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "config.api_parser.JSONAlways",
+    "DEFAULT_METADATA_CLASS": "config.api_parser.Methods",
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "DEFAULT_THROTTLE_CLASSES": ["rentals.throttling.KeyThrottle", "rentals.throttling.AddressThrottle"],
@@ -254,6 +259,7 @@ SPECTACULAR_SETTINGS = {
     "OAS_VERSION": "3.1.0",
     "DESCRIPTION": (
         "Size a workload, see where it fits, quote and order GPU machines for fixed terms.\n\n"
+        "Bodies are JSON in UTF-8, uncompressed; answers are JSON, whatever `Accept` says.\n\n"
         "Money is text in USD, times are RFC 3339 in UTC, memory is integer bytes. Every error is problem details "
         "(RFC 9457) with a stable `code`. Unknown fields and parameters are refused. Lists come in pages; `next` leads on."
     ),
