@@ -23,7 +23,7 @@ class ChosenOption:
     def __post_init__(self) -> None:
         if type(self.quantity) is not int or self.quantity < 1:
             raise InvalidBasket("option", "The quantity of an option must be a whole number, 1 or more.")
-        if not _storable(self.slug) or len(self.slug) > 64:
+        if not storable(self.slug) or len(self.slug) > 64:
             raise InvalidBasket("option", "There is no such option.")
 
     def __str__(self) -> str:
@@ -56,7 +56,7 @@ class Basket:
             raise InvalidBasket("lots", f"Lots must be a whole number from 1 to {MAX_LOTS:,}.")
         if self.environment not in Environment.values:
             raise InvalidBasket("environment", f"Choose one of {', '.join(Environment.values)}.")
-        if not _storable(self.environment_notes) or len(self.environment_notes) > MAX_NOTES:
+        if not storable(self.environment_notes) or len(self.environment_notes) > MAX_NOTES:
             raise InvalidBasket("notes", f"Write at most {MAX_NOTES} characters of plain text.")
         if len({chosen.slug for chosen in self.options}) < len(self.options):
             raise InvalidBasket("option", "Name each option once, with its quantity.")
@@ -82,7 +82,7 @@ def _either(numbers: tuple[int, ...]) -> str:
     return f"{', '.join(map(str, numbers[:-1]))} or {numbers[-1]}"
 
 
-def _storable(text: object) -> bool:
+def storable(text: object) -> bool:
     """Whether every database keeps this text: no NUL, no half of a surrogate pair."""
     if not isinstance(text, str) or "\x00" in text:
         return False

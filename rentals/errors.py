@@ -210,6 +210,28 @@ class OrderOver(RentalError):
     code = "order_over"
 
 
+class InvalidCancellation(RentalError):
+    """The reason or the credit of a cancellation."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class InvalidConnection(RentalError):
+    """A field of how a lot is reached."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class InvalidSshKey(RentalError):
+    """The text is no SSH public key that can be kept. The text itself is never repeated: it may be a private key."""
+
+    field = "key"
+
+
 class LastOwner(RentalError):
     code = "last_owner"
     field = "role"

@@ -101,7 +101,7 @@ def place_order(
     except _KeyTaken:
         return _replay(request, now)
     except OperationalError as error:
-        if _is_lock_timeout(error):
+        if is_lock_timeout(error):
             raise Busy from error
         raise
 
@@ -145,7 +145,7 @@ def _claim_key(request: _Request, now: datetime) -> IdempotencyRecord:
     except IntegrityError as error:
         raise _KeyTaken from error
     except OperationalError as error:
-        if _is_lock_timeout(error):
+        if is_lock_timeout(error):
             raise InProgress from error
         raise
 
@@ -254,6 +254,7 @@ def _flat(body: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def _is_lock_timeout(error: OperationalError) -> bool:
+def is_lock_timeout(error: OperationalError) -> bool:
+    """Whether the database gave up waiting for a row: nothing was done, and a repeat may succeed."""
     state = getattr(error.__cause__, "sqlstate", None)
     return state in _LOCK_STATES or "is locked" in str(error)

@@ -2,8 +2,10 @@
 
 from rentals.models.api_keys import ApiKey
 from rentals.models.audit import AuditEvent
+from rentals.models.delivery import Connection, SshKey
 from rentals.models.idempotency import IdempotencyRecord
 from rentals.models.invitations import Invitation
+from rentals.models.notices import Notice
 from rentals.models.orders import Allocation, Order
 from rentals.models.organizations import Membership, Organization
 from rentals.models.policies import OrganizationPolicy
@@ -12,10 +14,13 @@ __all__ = [
     "Allocation",
     "ApiKey",
     "AuditEvent",
+    "Connection",
     "IdempotencyRecord",
     "Invitation",
     "Membership",
+    "Notice",
     "Order",
     "Organization",
     "OrganizationPolicy",
+    "SshKey",
 ]

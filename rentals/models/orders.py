@@ -41,6 +41,15 @@ def _lasts(days: int) -> Q:
     return Q(term_days=days) & Q(Exact(F("ends_at") - F("starts_at"), span))
 
 
+# Who cancels says why and what is credited; who does not, credits nothing.
+_CANCELLED = (
+    Q(status=Status.CANCELLED, ended_at__isnull=False, ended_at__lt=F("ends_at"))
+    & Q(credit_usd__gte=0, credit_usd__lte=F("total_usd"))
+    & ~Q(cancel_reason="")
+)
+_NOT_CANCELLED = ~Q(status=Status.CANCELLED) & Q(credit_usd__isnull=True, cancel_reason="")
+
+
 class Order(models.Model):
     """A promise of `lots` lots of one machine for one fixed term. Only `rentals.ordering` makes one; only verbs end it.
 
@@ -69,6 +78,10 @@ class Order(models.Model):
     starts_at = models.DateTimeField()
     ends_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True, blank=True)
+    cancel_reason = models.CharField(max_length=500, blank=True)
+    credit_usd = models.DecimalField(
+        "credit (USD)", max_digits=12, decimal_places=2, null=True, blank=True, help_text="Given when it was cancelled."
+    )
     idempotency_key = models.CharField(max_length=255)
     placed_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
@@ -88,6 +101,9 @@ class Order(models.Model):
             models.CheckConstraint(condition=Q(lots__gte=1) & Q(gpu_count__gte=1), name="order_has_lots_and_cards"),
             models.CheckConstraint(condition=Q(unit_usd__gt=0) & Q(total_usd__gt=0), name="order_prices_positive"),
             models.CheckConstraint(condition=Q(status__in=Status.values), name="order_status_is_known"),
+            models.CheckConstraint(
+                condition=_CANCELLED | _NOT_CANCELLED, name="order_cancelled_with_reason_and_credit"
+            ),
             models.UniqueConstraint(fields=["organization", "idempotency_key"], name="order_one_per_idempotency_key"),
         ]
         indexes = [
