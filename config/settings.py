@@ -74,6 +74,8 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
+    # Before anything reads a form: the check of its token already would.
+    "config.uploads.upload_limit",
     "rentals.scoping.PrivatePages",
     "allauth.account.middleware.AccountMiddleware",
     "allauth.usersessions.middleware.UserSessionsMiddleware",
@@ -281,6 +283,8 @@ SPECTACULAR_SETTINGS = {
     },
 }
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
+# A form with files, all of it. Django keeps small files in memory and writes larger ones to disk as they come in.
+UPLOAD_MAX_BYTES = 32 * 1024 * 1024
 
 # --- Logs ---------------------------------------------------------------------------------------------------------
 

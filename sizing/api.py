@@ -25,8 +25,10 @@ from sizing.json_input import (
     kind_of,
     kind_problems,
     part,
+    told_by,
 )
 from sizing.matching import recommend
+from sizing.own_api import at_config, at_workload, take_brought
 
 _OBJECTS = extend_schema(request=OpenApiTypes.OBJECT, responses=OpenApiTypes.OBJECT)
 
@@ -41,6 +43,10 @@ class SizingView(APIView):
     - `fine_tune`: `model`, `precision_bits`, `sequence_length`, `batch_size`, `rank`, `target_modules`, `method`
     - `image`: `model`
     - `notebook`: `gpu_memory_gib` or `gpu_memory_gb`
+
+    In place of `model`, a language model of your own: `config`, a config.json as an object, with `safetensors_index`
+    beside it when the weights are to be counted as stored (`precision_bits` does not apply then) and a `name`; or
+    `shape`, which `POST /models/read` gives for it.
 
     All but `notebook` take `reserve_gib` with `reserve_reason`. Only a language model that is run can be split; the
     other tasks are sized for one GPU.
@@ -82,6 +88,10 @@ def read_question(body: Body, *, preferences: bool = True) -> tuple[Question | N
     if preferences:
         wished, wrong = part(body, "preferences", required=False)
         errors += wrong
+    workload, reading, unread = take_brought(workload)
+    errors += at_workload(unread)
+    if unread:
+        return None, errors
     kinds = [
         *_at("workload", kind_problems(workload, WORKLOAD_KINDS)),
         *_at("preferences", kind_problems(wished, PREFERENCE_KINDS)),
@@ -89,11 +99,12 @@ def read_question(body: Body, *, preferences: bool = True) -> tuple[Question | N
     if any(error.field == "workload" for error in errors):
         return None, errors
     try:
-        question = nested_question_from(workload, wished)
+        question = nested_question_from(workload, wished, brought=reading.model if reading else None)
     except InvalidInput as found:
         # A value of the wrong kind has its own sentence; what the forms make of it would be a second one.
-        named = {error.field for error in kinds}
-        return None, errors + kinds + [error for error in found.errors if error.field not in named]
+        named = told_by(kinds)
+        told = [error for error in found.errors if error.field not in named]
+        return None, errors + kinds + (at_config(told) if reading else told)
     return (None if errors or kinds else question), errors + kinds
 
 

@@ -3,11 +3,13 @@ from django.urls import path
 from sizing.api import RecommendationsView, SizingView
 from sizing.api_vectors import VectorsView
 from sizing.calculator.api import CalculatorView, StagesView
+from sizing.own_api import ReadModelView
 
 urlpatterns = [
     path("sizing", SizingView.as_view(), name="api-sizing"),
     path("sizing/vectors", VectorsView.as_view(), name="api-vectors"),
     path("recommendations", RecommendationsView.as_view(), name="api-recommendations"),
+    path("models/read", ReadModelView.as_view(), name="api-models-read"),
     path("calculator", CalculatorView.as_view(), name="api-calculator"),
     path("calculator/stages", StagesView.as_view(), name="api-calculator-stages"),
 ]

@@ -13,12 +13,12 @@ from sizing import explain
 from sizing.answers import Answer, Candidate, Change, NearestMiss, Question
 from sizing.engine.estimate import MemoryEstimate, Term, estimate, split_estimates
 from sizing.engine.workloads import Workload
-from sizing.models import AiModel
+from sizing.workload_form import SizedModel
 
 Document = dict[str, Any]
 
 
-def memory_document(ai_model: AiModel | None, workload: Workload, gpus: int = 1) -> Document:
+def memory_document(ai_model: SizedModel | None, workload: Workload, gpus: int = 1) -> Document:
     """The memory block for `gpus` GPUs. `splits` has every legal split over more than one."""
     need = estimate(workload, gpus)
     return {
@@ -82,7 +82,7 @@ def alternative_document(candidate: Candidate, question: Question) -> Document:
         {
             "code": miss.code,
             "by": None if miss.by is None else f"{miss.by:.4f}" if miss.code == "max_hourly_usd" else f"{miss.by:.2f}",
-            "text": explain.miss_text(miss, candidate),
+            "text": explain.miss_text(miss, candidate.machine),
         }
         for miss in candidate.misses
     ]

@@ -18,8 +18,10 @@ from django_htmx.http import replace_url
 
 from sizing.answers import HardLimits
 from sizing.asked import asked
-from sizing.forms import NAMES, InputError, InvalidInput, question_from, unknown_names
+from sizing.forms import NAMES, InputError, InvalidInput, OwnModels, question_from, unknown_names
 from sizing.matching import recommend
+from sizing.own_forms import OwnModelForm
+from sizing.own_views import kept_answers
 from sizing.permalinks import canonical_query, curl
 from sizing.result import Result
 from sizing.wizard import wizard
@@ -36,6 +38,8 @@ class Frame:
     Shape: `base` is the template they extend; `launch_url` and `result_url` are the pages' own addresses, `review_url`
     the one that a Launch button leads to with `?machine=…` and the question; `limits` are hard rules beside the
     question's own, such as a policy; `context` is what else the templates may read (`organization` for its navigation).
+    `own_models` can be chosen beside those of the catalog, and are kept at `own_url`; without that page a model of
+    one's own is carried in the address.
     """
 
     launch_url: str
@@ -44,6 +48,8 @@ class Frame:
     base: str = "base.html"
     limits: HardLimits = field(default_factory=HardLimits)
     context: Mapping[str, Any] = field(default_factory=dict)
+    own_models: OwnModels = field(default_factory=dict)
+    own_url: str = ""
 
     @property
     def public(self) -> bool:
@@ -72,7 +78,7 @@ def home(request: HttpRequest) -> HttpResponse:
 def launch(request: HttpRequest, *, frame: Frame | None = None) -> HttpResponse:
     """The wizard; answers that the address already has are filled in and judged only when sent."""
     frame = frame or public_frame()
-    question = asked(request.GET)
+    question = asked(request.GET, frame.own_models)
     if unknown := unknown_names(question.answers, NAMES):
         return _unknown(request, frame, unknown)
     if question.shown is not None:
@@ -94,12 +100,13 @@ def launch_result(request: HttpRequest, *, frame: Frame | None = None) -> HttpRe
     script, the answer is one sentence. When the page showed the fields of another task than was chosen on it, it comes
     back with the right ones.
     """
-    frame, page = frame or public_frame(), asked(request.GET)
+    frame = frame or public_frame()
+    page = asked(request.GET, frame.own_models)
     unknown, answers = unknown_names(page.answers, NAMES), page.applicable if page.moved else page.answers
     if page.moved and not unknown and not asked_by_script(request):
         return _wizard_page(request, frame, answers, moved=True)
     try:
-        question = question_from(page.answers if unknown else answers)
+        question = question_from(page.answers if unknown else answers, own_models=frame.own_models)
     except InvalidInput as invalid:
         if asked_by_script(request):
             return _sentence(request, frame, answers, invalid.errors[0].detail)
@@ -134,7 +141,9 @@ def _wizard_page(
     context = {
         **frame.context,
         "frame": frame,
-        "wizard": wizard(answers, judged=judged),
+        "wizard": wizard(answers, judged=judged, own_models=frame.own_models),
+        "own_form": OwnModelForm(form_id="own-model"),
+        "own_query": kept_answers(answers).urlencode(),
         "judged": judged,
         "moved": moved,
         "live": None if judged else _live(frame, answers),
@@ -146,7 +155,8 @@ def _wizard_page(
 def _live(frame: Frame, answers: QueryDict) -> str | None:
     """The live line for answers that are already complete."""
     try:
-        answer = recommend(question_from(answers), now=timezone.now(), limits=frame.limits)
+        question = question_from(answers, own_models=frame.own_models)
+        answer = recommend(question, now=timezone.now(), limits=frame.limits)
     except InvalidInput:
         return None
     return Result(answer, frame.review_url).sentence
@@ -154,8 +164,8 @@ def _live(frame: Frame, answers: QueryDict) -> str | None:
 
 def _sentence(request: HttpRequest, frame: Frame, answers: QueryDict, sentence: str) -> HttpResponse:
     """The wizard's live line, with what depends on the chosen task and model; the address follows the answers."""
-    state = wizard(answers, judged=False)
-    context = {"sentence": sentence, "wizard": state, "swap": state.swap(request.GET.get("fields"))}
+    state = wizard(answers, judged=False, own_models=frame.own_models)
+    context = {"sentence": sentence, "wizard": state, "frame": frame, "swap": state.swap(request.GET.get("fields"))}
     kept = QueryDict(mutable=True)
     for name, values in answers.lists():
         # No target module at all is an answer, and a wrong one; leaving it out would tick the usual ones again.

@@ -10,11 +10,12 @@ from django.http import QueryDict
 
 from catalog import countries
 from catalog.models import Machine
-from sizing.asked import GROUPS, UNITS, group_of
+from sizing.asked import GROUPS, UNITS, group_of, own_model
 from sizing.engine.workloads import TARGET_WORDS
-from sizing.figures import projections
-from sizing.forms import TASKS, PreferencesForm, WorkloadForm, figure_label
+from sizing.forms import TASKS, OwnModels, PreferencesForm, WorkloadForm, figure_label
 from sizing.models import TASKS_OF_KIND, AiModel
+from sizing.own_shape import OwnShape
+from sizing.workload_form import SizedModel
 
 CONTEXTS = (4096, 8192, 32_768)
 LENGTHS = (2048, 4096, 8192)
@@ -41,7 +42,7 @@ class Choice:
 class ModelFacts:
     """The line below a chosen model. `contexts` are lengths it can be asked for; `missing` is for the chosen task."""
 
-    model: AiModel
+    model: SizedModel
     missing: str | None
     contexts: tuple[int, ...]
 
@@ -58,7 +59,8 @@ class Problem(NamedTuple):
 class Wizard:
     """The three steps with the answers given so far. `judged` shows what is wrong with them.
 
-    Shape: `group` names the fields of step two, empty before a task is chosen.
+    Shape: `group` names the fields of step two, empty before a task is chosen. `brought` is a model that the address
+    carries instead of choosing one.
     """
 
     workload: WorkloadForm
@@ -70,6 +72,12 @@ class Wizard:
     targets: tuple[Choice, ...]
     places: tuple[Choice, ...]
     eu_members: tuple[str, ...]
+    brought: OwnShape | None = None
+
+    @property
+    def carries_model(self) -> bool:
+        """Whether the address carries a model, readable or not, for a task that takes one."""
+        return bool(self.workload.data.get("shape")) and "shape" in GROUPS.get(self.group, ())
 
     @property
     def has_reserve(self) -> bool:
@@ -144,31 +152,38 @@ def _task_of(marker: str) -> str:
     return marker.partition(":")[0].partition("-")[0]
 
 
-def wizard(data: Mapping[str, Any], *, judged: bool) -> Wizard:
-    """The wizard with `data` as its answers, which need not be complete; they are judged only when sent."""
-    workload, preferences = WorkloadForm(data), PreferencesForm(data)
+def wizard(data: Mapping[str, Any], *, judged: bool, own_models: OwnModels | None = None) -> Wizard:
+    """The wizard with `data` as its answers, which need not be complete; they are judged only when sent.
+
+    `own_models` are the person's own that can be chosen, beside those of the catalog.
+    """
+    workload, preferences = WorkloadForm(data, own_models=own_models), PreferencesForm(data)
+    own = own_model(data, own_models)
     if not judged:
         workload.quietly()
         preferences.quietly()
     slug, task = workload.data.get("model"), workload.data.get("task") or ""
     models = [model for model in AiModel.objects.all() if task in TASKS_OF_KIND.get(model.kind, ())]
-    model = next((model for model in models if model.slug == slug), None)
-    group = group_of(task, model.kind if model else None)
+    model: SizedModel | None = own or next((model for model in models if model.slug == slug), None)
+    group = group_of(task, model.kind if model else None, stored=own is not None and own.is_stored)
+    offered = tuple(own_models.values()) if own_models and task in OwnShape.tasks else ()
+    yours = (("Your models", tuple(_model_choice(one, task, slug) for one in offered)),) if offered else ()
     ticked = cast(QueryDict, workload.data).getlist("target_modules")
     return Wizard(
         workload=workload,
         preferences=preferences,
         group=group,
         tasks=tuple(Choice(code, label, _SIZES[code], code == task) for code, label in TASKS.items()),
-        families=_families(models, task, slug),
-        facts=model_facts(model, task) if model else None,
+        families=yours + _families(models, task, slug),
+        facts=model_facts(model, task) if model and task in model.tasks else None,
         targets=_targets(model, ticked) if group == "fine_tune" else (),
         places=_places(set(cast(QueryDict, preferences.data).getlist("countries"))),
         eu_members=tuple(name for code, name in countries.names().items() if code in countries.eu_members()),
+        brought=own if own is not None and not own.slug else None,
     )
 
 
-def model_facts(model: AiModel, task: str) -> ModelFacts:
+def model_facts(model: SizedModel, task: str) -> ModelFacts:
     """The published figures a person checks a model by, and the lengths that it can be asked for."""
     missing = model.missing_for(task)
     most, usual = model.max_context or 0, LENGTHS if task == "fine_tune" else CONTEXTS
@@ -176,11 +191,12 @@ def model_facts(model: AiModel, task: str) -> ModelFacts:
     return ModelFacts(model, figure_label(missing) if missing else None, contexts)
 
 
-def _targets(model: AiModel | None, ticked: Iterable[str]) -> tuple[Choice, ...]:
+def _targets(model: SizedModel | None, ticked: Iterable[str]) -> tuple[Choice, ...]:
     """The target modules that the model has; one that is ticked stays, so that it can be unticked."""
     there: set[str] = set(TARGET_WORDS)
     if model is not None and model.missing_for("fine_tune") is None:
-        there = {word for projection in projections(model.projections) for word in projection.serves}
+        training = model.trainable_shape().training
+        there = set(training.target_words) if training else there
     ticked = set(ticked)
     return tuple(Choice(word, word, chosen=word in ticked) for word in TARGET_WORDS if word in there | ticked)
 
@@ -198,9 +214,11 @@ def _families(models: Iterable[AiModel], task: str, chosen: str | None) -> tuple
     return tuple((name, tuple(_model_choice(model, task, chosen) for model in group)) for name, group in groups)
 
 
-def _model_choice(model: AiModel, task: str, chosen: str | None) -> Choice:
+def _model_choice(model: SizedModel, task: str, chosen: str | None) -> Choice:
     missing = model.missing_for(task)
-    if missing:
+    if missing and isinstance(model, OwnShape):
+        label = f"{model.name} · cannot be sized for fine-tuning"
+    elif missing:
         purpose = " for fine-tuning" if task == "fine_tune" else ""
         label = f"{model.name} · cannot be sized{purpose}: its {figure_label(missing)} is not published"
     else:
@@ -208,7 +226,9 @@ def _model_choice(model: AiModel, task: str, chosen: str | None) -> Choice:
     return Choice(model.slug, label, chosen=model.slug == chosen, disabled=missing is not None)
 
 
-def _parameters(model: AiModel) -> int:
+def _parameters(model: SizedModel) -> int:
+    if isinstance(model, OwnShape):
+        return model.parameters
     return model.parameters or sum(network["parameters"] for network in model.networks)
 
 

@@ -188,7 +188,7 @@ def test_a_form_that_is_not_sent_has_the_defaults_of_every_task() -> None:
 def test_every_field_belongs_to_a_task() -> None:
     assert {name for names in FIELDS.values() for name in names} | {"task"} == set(WorkloadForm.base_fields)
     assert fields_of("run") == (
-        "model", "precision_bits", "context", "requests", "reserve_gib", "reserve_reason", "streams",
+        "model", "shape", "precision_bits", "context", "requests", "reserve_gib", "reserve_reason", "streams",
     )  # fmt: skip
 
 
