@@ -17,6 +17,17 @@ WORKLOAD = "task=run&model=llama-3.1-8b&precision_bits=16&context=4096&requests=
 CALCULATOR = "parameters=7&parameter_unit=billions&reserve_1_name=Cache&reserve_1_gib=6&reserve_1_reason=four+users"
 STAGES = "stage_1_name=Encode&stage_1_weights_gib=1.5&stage_1_working_memory_gib=2&stage_1_load=step"
 
+ANSWERS = [
+    "/launch/result/?task=fine_tune&model=llama-3.1-8b&precision_bits=4&max_hourly_usd=0.20",
+    "/launch/result/?task=image&model=sd3.5-large&reserve_gib=2&reserve_reason=a+web+server&countries=EU",
+    "/launch/result/?task=notebook&gpu_memory_gb=24&tier=secure&countries=EU",
+]
+FORMS = [
+    "/launch/result/?task=fine_tune&rank=0&method=full",
+    "/launch/?task=notebook",
+    "/launch/?task=run&model=whisper-tiny",
+]
+
 
 def violations(page: Page) -> list[str]:
     """What axe has to say, everything folded open first."""
@@ -48,6 +59,17 @@ def test_axe_finds_nothing_on_the_main_pages(open_page: Callable[..., Page], acm
     page.get_by_role("button", name="Confirm order").click()
     page.wait_for_url("**/o/acme/orders/*-*/")
     assert violations(page) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_on_the_pages_of_other_tasks(open_page: Callable[..., Page], scheme: str) -> None:
+    page = open_page(scheme=scheme)
+    for width, addresses in [(1280, [*ANSWERS, *FORMS]), (375, ANSWERS)]:
+        page.set_viewport_size({"width": width, "height": 900})
+        for address in addresses:
+            page.goto(address)
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, address
+            assert violations(page) == [], address
 
 
 def test_axe_finds_nothing_on_a_small_screen(open_page: Callable[..., Page]) -> None:

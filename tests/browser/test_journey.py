@@ -82,6 +82,9 @@ def travel(page: Page, hand: Mouse | Keyboard) -> None:
 
     expect(page.get_by_role("heading", level=1)).to_have_text("Launch by workload")
     hand.choose(page.get_by_role("radio", name="Run a model"))
+    if (button := page.get_by_role("button", name="Show its fields")).count():
+        hand.press(button)
+        page.wait_for_url("**/launch/?task=run*")
     hand.select(page.get_by_label("Model", exact=True), "Llama 3.1 8B")
     hand.choose(page.get_by_role("radio", name="Secure", exact=True))
     hand.press(page.get_by_role("button", name="See where it fits"))
@@ -120,6 +123,62 @@ def test_a_newcomer_gets_from_the_catalog_to_a_receipt(
 
 
 @pytest.mark.parametrize("script", [True, False], ids=["script", "no script"])
+def test_every_task_leads_to_its_answer(open_page: Callable[..., Page], script: bool) -> None:
+    page = open_page(script=script)
+
+    def begin(task: str) -> None:
+        page.get_by_role("radio", name=task).check(force=True)
+        if not script:
+            page.get_by_role("button", name="Show its fields").click()
+
+    def answer(words: str) -> None:
+        page.get_by_role("button", name="See where it fits").click()
+        expect(page.get_by_role("heading", level=1)).to_contain_text(words)
+        page.get_by_role("link", name="what you want to do").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Launch by workload")
+
+    page.goto("/launch/")
+    begin("Fine-tune a model")
+    page.get_by_label("Model", exact=True).select_option("llama-3.1-8b")
+    page.get_by_label("Sequence length", exact=True).fill("4096")
+    answer(
+        "Fine-tuning Llama 3.1 8B, LoRA on 16 bits, rank 16 on q, k, v, o, 4,096 tokens × batch size 1 needs 27.44 GiB"
+    )
+
+    begin("Generate images")
+    page.get_by_label("Model", exact=True).select_option("sdxl-base-1.0")
+    answer("one image at native resolution needs")
+
+    begin("Open a notebook")
+    page.get_by_label("GPU memory you need").fill("24")
+    page.get_by_role("radio", name="GB", exact=True).check()
+    answer("A notebook, stated with 24 GB of GPU memory, needs 22.35 GiB")
+
+    begin("Run a model")
+    page.get_by_label("Model", exact=True).select_option("whisper-large-v3")
+    if not script:
+        page.get_by_role("button", name="See where it fits").click()
+    page.get_by_label("Audio streams at once").fill("4")
+    answer("4 audio streams at once needs")
+
+
+def test_the_fields_follow_the_task_and_keep_what_applies(open_page: Callable[..., Page]) -> None:
+    page = open_page()
+    page.goto("/launch/?task=run&model=llama-3.1-8b&precision_bits=8")
+    page.get_by_role("radio", name="Fine-tune a model").check(force=True)
+    expect(page.get_by_label("Sequence length", exact=True)).to_have_value("2048")
+    expect(page.get_by_label("Model", exact=True)).to_have_value("llama-3.1-8b")
+    expect(page.get_by_role("radio", name="8 bits")).to_be_checked()
+    expect(page.locator("#live")).to_contain_text("GiB needed")
+    page.get_by_label("down").check()
+    expect(page).to_have_url(re.compile("task=fine_tune.*target_modules=down"))
+    page.get_by_label("Model", exact=True).select_option("mixtral-8x7b")
+    expect(page.locator("#live")).to_contain_text("no module for down")
+    page.get_by_label("down").uncheck()
+    expect(page.locator("#live")).to_contain_text("GiB needed")
+
+
+@pytest.mark.parametrize("script", [True, False], ids=["script", "no script"])
 def test_the_keyboard_alone_is_enough(open_page: Callable[..., Page], script: bool) -> None:
     page = open_page(script=script)
     travel(page, Keyboard(page))
@@ -149,7 +208,9 @@ def test_the_live_line_and_the_chips_follow_the_answers(open_page: Callable[...,
 
 
 @pytest.mark.parametrize("width", [320, 375])
-@pytest.mark.parametrize("address", ["/", "/launch/", "/launch/result/?task=run&model=llama-3.3-70b&budget_usd=300"])
+@pytest.mark.parametrize(
+    "address", ["/", "/launch/?task=fine_tune", "/launch/result/?task=run&model=llama-3.3-70b&budget_usd=300"]
+)
 def test_nothing_is_wider_than_a_small_screen(open_page: Callable[..., Page], address: str, width: int) -> None:
     page = open_page(width=width)
     page.goto(address)
