@@ -265,7 +265,8 @@ class WorkloadForm(InputForm):
     def _own(self, model: OwnShape) -> OwnShape:
         """The model where the task is for it and it can be sized for that; a refusal that says why else."""
         task = self.cleaned_data.get("task")
-        if task and task != "notebook" and task not in model.tasks:
+        # A shape that is given for another task is told of as any other field is.
+        if task and task != "notebook" and task not in model.tasks and "shape" not in self._given:
             raise ValidationError(_wrong_kind(model, task), "wrong_kind")
         if task == "fine_tune" and model.untrainable_reason:
             raise ValidationError(
