@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from catalog import countries
+from rentals.api.examples import receipt_command
 from rentals.models import Allocation, Order
 from rentals.models.orders import Status
 from sizing.explain.words import counted
@@ -51,6 +52,7 @@ class Receipt:
     machine: dict[str, Any]
     country: str
     again_query: str
+    command: str
 
     @property
     def running(self) -> bool:
@@ -76,6 +78,7 @@ def receipt(order: Order, *, now: datetime) -> Receipt:
         machine=order.machine_facts,
         country=_country(order.machine_facts["country"]),
         again_query=_again(order),
+        command=receipt_command(order),
     )
 
 

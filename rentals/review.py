@@ -14,6 +14,7 @@ from django.utils.datastructures import MultiValueDict
 
 from catalog import wording
 from catalog.models import Machine, Option
+from rentals.api.examples import order_command
 from rentals.baskets import Basket
 from rentals.errors import InvalidBasket, MachineError, RentalError
 from rentals.fits import Workload, sizing_document, workload_in
@@ -79,6 +80,11 @@ class Review:
     @property
     def environment_label(self) -> str:
         return Environment(self.offer.basket.environment).label if self.offer else ""
+
+    @property
+    def command(self) -> str:
+        """This very order as a request of the API; empty while the choices are none."""
+        return order_command(self.basket.canonical(self.offer.total_usd)) if self.basket and self.offer else ""
 
     @property
     def answer_query(self) -> str:

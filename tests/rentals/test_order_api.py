@@ -1,11 +1,13 @@
 """Ordering over the API: the table of idempotency row by row, and every refusal with what a program acts on."""
 
+import html
 import json
 import re
 from datetime import timedelta
 from decimal import Decimal
 
 import pytest
+from django.urls import reverse
 from django.utils import timezone
 
 from catalog.models import Machine
@@ -373,3 +375,22 @@ def test_every_field_is_judged_at_once(key):
 def test_parameters_of_an_address_without_any_are_refused(shop, key):
     assert faults(post("quotes?dry_run=1", key, {})) == [("dry_run", "unknown_field")]
     assert faults(get("key?limit=5", key)) == [("limit", "unknown_field")]
+
+
+# --- The same on the pages ----------------------------------------------------------------------------------------
+
+
+def test_the_command_of_the_review_page_is_the_order_that_its_button_places(client, acme, shop, key):
+    make_ai_model()
+    client.force_login(acme.owner)
+    query = {"machine": shop.pk, "term_days": 7, "lots": 2, "notes": "it's 0.8", **WORKLOAD}
+    page = html.unescape(client.get(reverse("order-review", args=["acme"]), query).content.decode())
+    command = re.search(r'id="order-command">(.*?)</code>', page, re.DOTALL).group(1)
+    assert "Idempotency-Key" in command
+    assert command.splitlines()[0].startswith("# One key for one order")
+    body = re.search(r"-d '([^']*)'", command).group(1)
+    placed = order(key, body).json()
+    assert (placed["total_usd"], placed["environment"]["notes"]) == ("220.00", "it's 0.8")
+    assert placed["sizing"]["workload"] == WORKLOAD
+    receipt = client.get(reverse("order", args=["acme", placed["id"]])).content.decode()
+    assert f"/api/v1/orders/{placed['id']}/allocations/1/stop" in receipt
