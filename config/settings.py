@@ -5,10 +5,13 @@ Safe by default: DEBUG is off, SECRET_KEY has no default outside the demo, cooki
 
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import environ
 import structlog
 from csp.constants import NONE, SELF
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -123,10 +126,17 @@ else:
     _database["OPTIONS"] = {"pool": {"min_size": 1, "max_size": 12}, "options": "-c lock_timeout=3000"}
 
 REDIS_URL = env("REDIS_URL", default="")
+
+
+def redis_cache(url: str) -> dict[str, Any]:
+    """A Redis that is stopped or frozen must not hold a request: whoever counts in it goes on without."""
+    never_again = Retry(NoBackoff(), 0)
+    options = {"socket_connect_timeout": 0.5, "socket_timeout": 0.5, "retry": never_again}
+    return {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": url, "OPTIONS": options}
+
+
 CACHES = {
-    "default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}
-    if REDIS_URL
-    else {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
+    "default": redis_cache(REDIS_URL) if REDIS_URL else {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
 }
 
 # --- Periodic work ------------------------------------------------------------------------------------------------
@@ -136,8 +146,19 @@ CELERY_TASK_ALWAYS_EAGER = not REDIS_URL
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TIMEZONE = "UTC"
+
+
+def _every(seconds: int, task: str) -> dict[str, Any]:
+    """A line of the schedule. A run that no worker took before the next one is due is not needed any more."""
+    return {"task": task, "schedule": timedelta(seconds=seconds), "options": {"expires": seconds}}
+
+
+# The one schedule: Celery beat drives it, or the thread of config/scheduler.py. Intervals, so no clock change matters.
+# Mails are rows that a task sends: nothing of a web request waits for the broker or for a mail server.
 CELERY_BEAT_SCHEDULE = {
-    "end-due-orders": {"task": "rentals.tasks.end_due_orders", "schedule": timedelta(seconds=30)},
+    "end-due-orders": _every(30, "rentals.tasks.end_due_orders"),
+    "announce-ends": _every(60, "rentals.tasks.announce_ends"),
+    "send-notices": _every(10, "rentals.tasks.send_notices"),
 }
 # Without Redis there is no worker and no beat: a thread of the web process drives the same schedule.
 IN_PROCESS_SCHEDULER = env.bool("IN_PROCESS_SCHEDULER", default=not REDIS_URL)
@@ -263,7 +284,7 @@ SPECTACULAR_SETTINGS = {
         "Size a workload, see where it fits, quote and order GPU machines for fixed terms.\n\n"
         "Bodies are JSON in UTF-8, uncompressed; answers are JSON, whatever `Accept` says.\n\n"
         "Money is text in USD, times are RFC 3339 in UTC, memory is integer bytes. Every error is problem details "
-        "(RFC 9457) with a stable `code`. Unknown fields and parameters are refused. Lists come in pages: see `next`."
+        "(RFC 9457) with a stable `code`. Unknown fields and parameters are refused. Lists come in pages; `next` leads on."
     ),
     "SERVE_AUTHENTICATION": [],
     "SERVE_INCLUDE_SCHEMA": False,

@@ -11,8 +11,9 @@ from django.db.models import Sum
 
 from catalog.models import Machine
 from rentals.audit import record
-from rentals.models import Allocation, Order
+from rentals.models import Allocation, Notice, Order
 from rentals.models.orders import Status
+from rentals.notices import announce
 
 logger = logging.getLogger(__name__)
 
@@ -47,6 +48,7 @@ def end_order(order_id: UUID, now: datetime) -> bool:
         if machine is not None:
             give_back(machine, order.lots, now)
         record(order.organization, "order.ended", at=now, via="system", object_id=order.pk, lots=order.lots)
+        announce(order, Notice.Kind.ENDED, now=now)
     return True
 
 

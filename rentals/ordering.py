@@ -23,8 +23,9 @@ from rentals.audit import name_of, person, record
 from rentals.baskets import Basket
 from rentals.documents import line_document, machine_facts, order_document, to_bytes
 from rentals.errors import Busy, Difference, IdempotencyMismatch, InProgress, InvalidKey, NotPermitted, PriceChanged
-from rentals.models import Allocation, ApiKey, IdempotencyRecord, Membership, Order, Organization
+from rentals.models import Allocation, ApiKey, IdempotencyRecord, Membership, Notice, Order, Organization
 from rentals.models.orders import Via
+from rentals.notices import announce
 from rentals.quotes import Quote, quote
 
 if TYPE_CHECKING:
@@ -123,6 +124,7 @@ def _place(
         request.organization, "order.placed", at=now, actor=request.actor, via=request.via, object_id=order.pk,
         machine=offer.machine.pk, lots=order.lots, term_days=order.term_days, total_usd=str(order.total_usd),
     )  # fmt: skip
+    announce(order, Notice.Kind.PLACED, now=now)
     answer.order = order
     answer.response_status = CREATED
     answer.response_body = to_bytes(order_document(order, allocations, now=now))
