@@ -26,6 +26,7 @@ from sizing.json_input import (
     kind_problems,
     part,
     told_by,
+    told_by,
 )
 from sizing.matching import recommend
 from sizing.own_api import at_config, at_workload, take_brought

@@ -79,10 +79,7 @@ class AmountField(TextField):
             raise ValidationError(self._unreadable(text), "invalid")
         sign, whole, point, fraction = written.groups(default="")
         if point == "," and len(fraction) == 3 and whole.strip("0"):
-            raise ValidationError(
-                f"{self.label} “{shown(text)}” can be read in two ways: write {whole}{fraction} or {whole}.{fraction}.",
-                "invalid",
-            )
+            raise ValidationError(f"{self.label} “{shown(text)}” {self._readings(whole, fraction)}", "invalid")
         if len(fraction.rstrip("0")) > self.places:
             raise ValidationError(
                 f"{self.label} may have at most {self.places} decimals, such as {self.example}.", "max_decimal_places"
@@ -93,6 +90,14 @@ class AmountField(TextField):
         if amount > self.most:
             raise ValidationError(f"{self.label} must be {self.most:,f} {self.unit} or less.", "max_value")
         return amount.quantize(Decimal(1).scaleb(-self.places))
+
+    def _readings(self, whole: str, fraction: str) -> str:
+        """What a figure such as 1,500 may mean; only readings that the field takes, each as exactly that amount."""
+        thousands, decimals = f"{whole}{fraction}", fraction.rstrip("0")
+        if len(decimals) > self.places:
+            return f"has a comma in it: write {thousands}, without it."
+        point = f"{whole}.{decimals}" if decimals else whole
+        return f"can be read in two ways: write {thousands} or {point}."
 
     def _unreadable(self, text: str) -> str:
         return (
@@ -149,7 +154,10 @@ class CountriesField(SeveralField):
     example = '["EU", "US"]'
 
     def clean(self, value: Any) -> tuple[str, ...]:
-        chosen = {self._code(text) for text in value or [] if text != ""}
+        if any(text.strip() == "" for text in value or []):
+            # No list at all means anywhere; a filter that was meant must not vanish with its value.
+            raise ValidationError("Countries has an empty value: give codes, or leave it out for anywhere.", "invalid")
+        chosen = {self._code(text) for text in value or []}
         return tuple(sorted(chosen, key=lambda code: (code != countries.EU, code)))
 
     def _code(self, text: str) -> str:

@@ -64,12 +64,31 @@ def part(body: Body, name: str, *, required: bool) -> tuple[Body, list[InputErro
 
 
 def kind_problems(values: Body, kinds: Mapping[str, str]) -> list[InputError]:
-    """Values of the wrong kind. Null is no value, and of no kind."""
-    return [
-        InputError(name, "invalid", f"{_LABELS.get(name, name)} must be {kind}, not {kind_of(values[name])}.")
-        for name, kind in kinds.items()
-        if values.get(name) is not None and not _is(kind, values[name])
-    ]
+    """Values of the wrong kind, in a list each by its place. Null is no value, and of no kind."""
+    found = []
+    for name, kind in kinds.items():
+        value, label = values.get(name), _LABELS.get(name, name)
+        if kind == TEXTS and isinstance(value, list):
+            for place, item in enumerate(value):
+                if not isinstance(item, str):
+                    detail = f"{label}: entry {place} of the list must be a text, not {kind_of(item)}."
+                    found.append(InputError(f"{name}[{place}]", "invalid", detail))
+        elif value is not None and not _is(kind, value):
+            found.append(InputError(name, "invalid", f"{label} must be {kind}, not {kind_of(value)}."))
+    return found
+
+
+def told_by(kinds: Iterable[InputError]) -> set[str]:
+    """The fields of which nothing more is said when a value has the wrong kind: its own, and a reserve's other half."""
+    fields = {error.field.partition("[")[0] for error in kinds}
+    for field in list(fields):
+        part_name, dot, name = field.rpartition(".")
+        if name in _HALVES:
+            fields.add(f"{part_name}{dot}{_HALVES[name]}")
+    return fields
+
+
+_HALVES = {"reserve_gib": "reserve_reason", "reserve_reason": "reserve_gib"}
 
 
 def _is(kind: str, value: object) -> bool:

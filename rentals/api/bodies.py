@@ -25,6 +25,7 @@ from sizing.json_input import (
     kind_of,
     kind_problems,
     part,
+    told_by,
 )
 
 QUOTE_FIELDS = ("machine", "term_days", "lots", "options")
@@ -188,7 +189,7 @@ class _Reading:
             workload = workload_of(given)
         except InvalidInput as error:
             # A value of the wrong kind has its own sentence; what the form makes of it would be a second one.
-            named = {each.field for each in kinds}
+            named = told_by(kinds)
             found = [each for each in error.errors if each.field not in named]
         self.errors += [InputError(f"workload.{each.field}", each.code, each.detail) for each in kinds + found]
         return workload

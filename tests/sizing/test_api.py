@@ -182,7 +182,7 @@ BAD = [
     ({"workload": {"task": "fine_tune", "model": "llama-3.1-8b", "rank": "16"}}, [("workload.rank", "invalid")]),
     ({"workload": {**TUNE, "target_modules": "q,v"}}, [("workload.target_modules", "invalid")]),
     ({"workload": {**TUNE, "target_modules": []}}, [("workload.target_modules", "required")]),
-    ({"workload": {**TUNE, "target_modules": [["q"]]}}, [("workload.target_modules", "invalid")]),
+    ({"workload": {**TUNE, "target_modules": [["q"]]}}, [("workload.target_modules[0]", "invalid")]),
     ({"workload": {**TUNE, "target_modules": ["experts"]}}, [("workload.target_modules", "invalid_choice")]),
     ({"workload": {**TUNE, "method": "full"}}, [("workload.method", "not_sizable")]),
     ({"workload": {"task": "image", "model": "llama-3.1-8b"}}, [("workload.model", "wrong_kind")]),
@@ -226,7 +226,7 @@ def test_a_bad_body_names_each_field_and_its_fault(address: str, body: Any, expe
         ({"tier": "gold"}, ("preferences.tier", "invalid_choice")),
         ({"countries": "EU"}, ("preferences.countries", "invalid")),
         ({"countries": ["XX"]}, ("preferences.countries", "invalid_choice")),
-        ({"countries": [1]}, ("preferences.countries", "invalid")),
+        ({"countries": [1]}, ("preferences.countries[0]", "invalid")),
         ({"country": ["DE"]}, ("preferences.country", "unknown_field")),
     ],
 )
@@ -318,3 +318,30 @@ def test_the_type_of_an_error_leads_somewhere() -> None:
     listed = Client().get("/api/v1/errors").json()["errors"]
     assert body["type"] == "http://testserver/api/v1/errors#invalid"
     assert "invalid" in [error["code"] for error in listed]
+
+
+@pytest.mark.parametrize(
+    ("countries", "field", "detail"),
+    [
+        ([1], "countries[0]", "Countries: entry 0 of the list must be a text, not a number."),
+        (["DE", None], "countries[1]", "Countries: entry 1 of the list must be a text, not null."),
+        (["DE", ["FR"]], "countries[1]", "Countries: entry 1 of the list must be a text, not a list."),
+        ("DE", "countries", "Countries must be a list of texts, not a text."),
+        ([""], "countries", "Countries has an empty value: give codes, or leave it out for anywhere."),
+    ],
+)
+def test_a_wrong_country_is_named_by_its_place(countries: Any, field: str, detail: str) -> None:
+    response = post("recommendations", {"workload": WORKLOAD, "preferences": {"countries": countries}})
+    assert response.status_code == 400
+    assert [(error["field"], error["detail"]) for error in response.json()["errors"]] == [
+        (f"preferences.{field}", detail)
+    ]
+
+
+@pytest.mark.parametrize(
+    "reserve", [{"reserve_gib": 2.5}, {"reserve_gib": True}, {"reserve_gib": 2, "reserve_reason": 1}]
+)
+def test_a_reserve_of_the_wrong_kind_is_not_asked_for_its_reason_too(reserve: dict[str, Any]) -> None:
+    errors = post("sizing", {"workload": {**WORKLOAD, **reserve}}).json()["errors"]
+    assert {error["code"] for error in errors} == {"invalid"}
+    assert [error["field"] for error in errors] == [f"workload.{name}" for name in reserve]

@@ -3,12 +3,13 @@
 from decimal import Decimal
 
 import pytest
+from django.core.exceptions import ValidationError
 from django.http import QueryDict
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from catalog import countries
-from sizing.forms import MAX_LOTS, InvalidInput, nested_question_from, question_from, workload_from
+from sizing.forms import MAX_LOTS, InvalidInput, PreferencesForm, nested_question_from, question_from, workload_from
 from sizing.permalinks import canonical_query
 from tests import factories
 
@@ -205,7 +206,7 @@ def test_a_comma_may_stand_for_the_point_and_never_for_thousands(text, amount):
 
 @pytest.mark.parametrize("field", ["budget_usd", "max_hourly_usd"])
 def test_an_amount_that_reads_in_two_ways_is_asked_back(field):
-    assert "5880 or 5.880" in sentence(field, **{field: "5,880"})
+    assert "5880 or 5.88." in sentence(field, **{field: "5,880"})
 
 
 def test_money_left_empty_is_no_limit():
@@ -224,7 +225,7 @@ def test_a_reserve_and_its_reason_go_together():
 
 
 def test_countries_are_kept_once_with_eu_first():
-    given_twice = QueryDict("task=run&model=llama-3.1-8b&countries=US&countries=EU&countries=us&countries=")
+    given_twice = QueryDict("task=run&model=llama-3.1-8b&countries=US&countries=EU&countries=us")
     assert question_from(given_twice).preferences.countries == ("EU", "US")
 
 
@@ -299,3 +300,28 @@ def test_the_permalink_has_the_canonical_order_with_defaults():
         "task=run&model=llama-3.1-8b&precision_bits=16&context=4096&requests=1&term_days=7&lots=1&tier=any"
         "&countries=EU&countries=US&max_hourly_usd=0.70&budget_usd=300.00"
     )
+
+
+@pytest.mark.parametrize(
+    ("written", "fix"),
+    [
+        ("1,000", "can be read in two ways: write 1000 or 1."),
+        ("1,500", "can be read in two ways: write 1500 or 1.5."),
+        ("12,340", "can be read in two ways: write 12340 or 12.34."),
+        ("1,234", "has a comma in it: write 1234, without it."),
+    ],
+)
+def test_a_comma_is_explained_by_readings_that_the_field_takes_as_that_amount(written, fix):
+    field = PreferencesForm.base_fields["budget_usd"]
+    with pytest.raises(ValidationError) as refused:
+        field.clean(written)
+    assert refused.value.messages[0] == f"Budget “{written}” {fix}"
+    for reading in fix.rstrip(".").partition("write ")[2].partition(",")[0].split(" or "):
+        assert field.clean(reading) in {Decimal(written.replace(",", "")), Decimal(written.replace(",", "."))}
+
+
+@pytest.mark.parametrize("values", [[""], ["DE", ""], [" "]])
+def test_an_empty_country_is_refused_and_never_means_anywhere(values):
+    with pytest.raises(ValidationError, match="empty value"):
+        PreferencesForm.base_fields["countries"].clean(values)
+    assert PreferencesForm.base_fields["countries"].clean([]) == ()
