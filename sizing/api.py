@@ -26,7 +26,6 @@ from sizing.json_input import (
     kind_problems,
     part,
     told_by,
-    told_by,
 )
 from sizing.matching import recommend
 from sizing.own_api import at_config, at_workload, take_brought
