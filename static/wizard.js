@@ -1,4 +1,5 @@
-// The wizard's comforts: context chips that fill their field. Without script the field alone is enough.
+// The wizard's comforts: context chips that fill their field, and answers that outlive a detour. Without script the field
+// alone is enough.
 "use strict";
 
 const showChips = (root) => root.querySelectorAll("[data-chips]").forEach((list) => { list.hidden = false; });
@@ -13,3 +14,28 @@ document.addEventListener("click", (event) => {
   field.value = chip.dataset.value;
   field.dispatchEvent(new Event("change", { bubbles: true }));
 });
+
+// The wizard's address with the answers as they stand now, also those that no answer of the server has put there yet.
+const wizard = document.getElementById("wizard");
+const addressOfAnswers = () => {
+  const query = new URLSearchParams();
+  for (const [name, value] of new FormData(wizard)) {
+    if (typeof value === "string" && value !== "" && name !== "fields") query.append(name, value);
+  }
+  const address = new URL("../", wizard.action);
+  return `${address.pathname}${query.size ? `?${query}` : ""}`;
+};
+wizard.addEventListener("change", () => history.replaceState(history.state, "", addressOfAnswers()));
+
+// Choosing a theme and signing in come back to an address: to that one.
+document.addEventListener("submit", (event) => {
+  const next = event.target.querySelector("input[name=next]");
+  if (next && event.target !== wizard) next.value = addressOfAnswers();
+}, true);
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a[href*='?next=']");
+  if (!link) return;
+  const address = new URL(link.href);
+  address.searchParams.set("next", addressOfAnswers());
+  link.href = address.href;
+}, true);

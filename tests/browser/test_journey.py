@@ -215,3 +215,25 @@ def test_nothing_is_wider_than_a_small_screen(open_page: Callable[..., Page], ad
     page = open_page(width=width)
     page.goto(address)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_answers_outlive_choosing_a_theme_and_the_way_to_signing_in(open_page: Callable[..., Page]) -> None:
+    page = open_page()
+    page.goto("/launch/")
+    budget, lots = page.get_by_label("Budget – preference"), page.get_by_label("Lots – must")
+    page.locator("#id_countries_0").check()
+    lots.fill("2")
+    budget.fill("300.00")
+    # At once, from the field: neither a change event nor an answer of the server has told the address of it.
+    page.locator("summary").filter(has_text="Theme").press("Enter")
+    page.get_by_role("button", name="Dark").press("Enter")
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    expect(budget).to_have_value("300.00")
+    expect(lots).to_have_value("2")
+    expect(page.locator("#id_countries_0")).to_be_checked()
+    budget.fill("450.00")
+    page.get_by_role("link", name="Sign in").click()
+    page.wait_for_url(re.compile(r"/accounts/login/\?next=.*budget_usd%3D450.00"))
+    page.go_back()
+    page.reload()
+    expect(budget).to_have_value("450.00")
