@@ -18,7 +18,7 @@ from catalog.units import GB, GIB, gib_to_bytes, to_gib
 from sizing.calculator import words
 from sizing.engine.envelope import Envelope, ReserveEntry
 from sizing.engine.stages import Chain, Stage
-from tests.factories import make_gpu, make_machine
+from tests.factories import make_ai_model, make_gpu, make_machine
 
 SEVEN = {"parameters": "7", "parameter_unit": "billions"}
 ENTRY = {
@@ -414,6 +414,7 @@ def test_examples_of_the_empty_pages_have_answers(db: None) -> None:
 
 
 def test_the_wizard_the_header_and_the_footer_lead_to_the_calculator(db: None) -> None:
-    text = page({}, "/launch/")
+    make_ai_model()
+    text = page({"task": "run"}, "/launch/")
     assert 'Your model is not listed? <a href="/calculator/">Use the memory calculator</a>' in text
     assert text.count('href="/calculator/"') == 3
