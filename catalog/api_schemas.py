@@ -44,7 +44,7 @@ class Problem(serializers.Serializer[Any]):
     status = serializers.IntegerField()
     code = serializers.CharField()
     detail = serializers.CharField()
-    errors = ProblemField(many=True)
+    errors = ProblemField(many=True)  # type: ignore[assignment]  # the name is a property of serializers
     request_id = serializers.CharField(help_text="The operator finds the request in the log by it.")
     available_lots = serializers.IntegerField(required=False, help_text="With `sold_out`: lots free now.")
     old_total_usd = serializers.CharField(required=False, help_text="With `price_changed`: the total that was sent.")

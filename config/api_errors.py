@@ -16,6 +16,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 from structlog.contextvars import get_contextvars
 
+from catalog.api_schemas import answers
 from config.api_parser import UnreadMedia
 from config.rental_problems import RefusedWish
 from rentals.errors import Busy, RentalError
@@ -161,7 +162,7 @@ class Nowhere(APIView):
 class Errors(APIView):
     """The codes that errors have, which their `type` links to."""
 
-    @extend_schema(responses=OpenApiTypes.OBJECT)
+    @extend_schema(operation_id="list_errors", responses=answers(OpenApiTypes.OBJECT))
     def get(self, request: Request) -> Response:
         return Response(
             {"errors": [{"code": code, "title": title} for code, title in TITLES.items()]}, status.HTTP_200_OK

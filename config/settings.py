@@ -284,7 +284,7 @@ SPECTACULAR_SETTINGS = {
         "Size a workload, see where it fits, quote and order GPU machines for fixed terms.\n\n"
         "Bodies are JSON in UTF-8, uncompressed; answers are JSON, whatever `Accept` says.\n\n"
         "Money is text in USD, times are RFC 3339 in UTC, memory is integer bytes. Every error is problem details "
-        "(RFC 9457) with a stable `code`. Unknown fields and parameters are refused. Lists come in pages; `next` leads on."
+        "(RFC 9457) with a stable `code`. Unknown fields and parameters are refused. Lists come in pages: see `next`."
     ),
     "SERVE_AUTHENTICATION": [],
     "SERVE_INCLUDE_SCHEMA": False,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from django.utils import timezone
 from rest_framework.authentication import BaseAuthentication
@@ -58,8 +58,9 @@ class HasKey(BasePermission):
     def has_permission(self, request: Request, view: APIView) -> bool:
         if request.auth is None:
             raise NotAuthenticated(f"This address needs a key. {HOW}")
+        key = cast(ApiKey, request.auth)
         for scope in self.scopes:
-            if not request.auth.may(scope):
+            if not key.may(scope):
                 raise PermissionDenied(f"This API key lacks the scope “{scope.value}”.")
         return True
 

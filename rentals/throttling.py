@@ -26,6 +26,10 @@ class BucketThrottle(SimpleRateThrottle):
     all but one. Here each request adds to a counter, which the cache does in one step.
     """
 
+    # Read from the rate by the framework.
+    num_requests: int
+    duration: int
+
     def allow_request(self, request: Request, view: APIView) -> bool:
         key = self.get_cache_key(request, view) if self.rate else None
         if key is None:

@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from catalog.api_schemas import answers
 from sizing import explain
 from sizing.answers import Question
 from sizing.documents import answer_document, memory_document
@@ -30,7 +31,7 @@ from sizing.json_input import (
 from sizing.matching import recommend
 from sizing.own_api import at_config, at_workload, take_brought
 
-_OBJECTS = extend_schema(request=OpenApiTypes.OBJECT, responses=OpenApiTypes.OBJECT)
+_OBJECTS = extend_schema(request=OpenApiTypes.OBJECT, responses=answers(OpenApiTypes.OBJECT, body=True))
 
 
 class SizingView(APIView):

@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from catalog.api_schemas import answers
 from sizing.conformance.vectors import merged
 from sizing.forms import unknown_names
 from sizing.json_input import InvalidBody
@@ -28,7 +29,7 @@ def _etag(request: HttpRequest, **_: Any) -> str | None:
 class VectorsView(APIView):
     """Every conformance vector, with which any program that follows the same rules can be checked."""
 
-    @extend_schema(responses=OpenApiTypes.OBJECT)
+    @extend_schema(responses=answers(OpenApiTypes.OBJECT))
     def get(self, request: Request) -> Response:
         if errors := unknown_names(dict.fromkeys(request.query_params), ()):
             raise InvalidBody(errors)

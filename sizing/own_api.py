@@ -11,6 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from catalog.api_schemas import answers
 from sizing.checkpoints.errors import UnreadableModel
 from sizing.checkpoints.json_reading import CONFIG, INDEX
 from sizing.forms import InputError
@@ -30,7 +31,7 @@ class ReadModelView(APIView):
     `model` in a workload; so can `config` itself. It is null for the few models with more figures than it may hold.
     """
 
-    @extend_schema(request=OpenApiTypes.OBJECT, responses=OpenApiTypes.OBJECT)
+    @extend_schema(request=OpenApiTypes.OBJECT, responses=answers(OpenApiTypes.OBJECT, body=True))
     def post(self, request: Request) -> Response:
         body = request.data
         errors = body_problems(body, OWN_NAMES)

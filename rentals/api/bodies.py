@@ -131,7 +131,7 @@ class _Reading:
         if not isinstance(given, list):
             self.refuse("options", f"“options” must be a list, not {kind_of(given)}.")
             return ()
-        chosen = [self._option(f"options.{index}", item) for index, item in enumerate(given)]
+        chosen = [self._option(f"options[{index}]", item) for index, item in enumerate(given)]
         return tuple(option for option in chosen if option is not None)
 
     def _option(self, at: str, item: object) -> ChosenOption | None:

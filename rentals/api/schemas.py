@@ -173,7 +173,7 @@ class AuditEvent(serializers.Serializer[Any]):
     actor = serializers.CharField(allow_null=True, help_text="Who did it; null for the system itself.")
     via = serializers.CharField()
     object_id = serializers.CharField()
-    data = serializers.DictField(child=serializers.JSONField())
+    data = serializers.DictField(child=serializers.JSONField())  # type: ignore[assignment]  # the name is a property of serializers
 
 
 OrderList, MemberList, AuditEventList = page_of(Order), page_of(Member), page_of(AuditEvent)

@@ -11,6 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from catalog.api_schemas import answers
 from sizing.calculator.candidates import candidates
 from sizing.calculator.documents import envelope_document, stages_document
 from sizing.calculator.forms import EntryForm, RowForm, StageForm, WeightsForm, chain_of, envelope_question, rows_of
@@ -20,7 +21,7 @@ from sizing.json_input import AMOUNT, TEXT, WHOLE, InvalidBody, body_problems, k
 WEIGHTS_KINDS = {"parameters": WHOLE, "bits": WHOLE, "purpose": TEXT}
 ENTRY_KINDS = {"name": TEXT, "gib": AMOUNT, "reason": TEXT, "state": TEXT}
 STAGE_KINDS = {"name": TEXT, "weights_gib": AMOUNT, "working_memory_gib": AMOUNT, "load": TEXT}
-_OBJECTS = extend_schema(request=OpenApiTypes.OBJECT, responses=OpenApiTypes.OBJECT)
+_OBJECTS = extend_schema(request=OpenApiTypes.OBJECT, responses=answers(OpenApiTypes.OBJECT, body=True))
 
 
 class CalculatorView(APIView):

@@ -41,6 +41,9 @@ def test_each_operation_documents_its_refusals_and_who_may_ask(schema: Any) -> N
     assert order["security"] == [{"apiKey": []}]
     key = next(parameter for parameter in order["parameters"] if parameter["name"] == "Idempotency-Key")
     assert (key["in"], key["required"], key["schema"]["maxLength"]) == ("header", True, 255)
+    for methods in schema["paths"].values():
+        for operation in methods.values():
+            assert set(operation["responses"]) >= {"400", "401", "429", "500", "503"}, operation["operationId"]
     assert {} in schema["paths"]["/api/v1/machines"]["get"]["security"]
 
 
