@@ -16,35 +16,35 @@ from sizing.engine import ENGINE_VERSION, confidence
 from sizing.engine.fit import Device, Fit, Rejection, fit
 from sizing.engine.workloads import Workload as SizedWorkload
 from sizing.explain.words import gib
-from sizing.forms import WORKLOAD_NAMES, workload_from
-from sizing.models import AiModel
+from sizing.forms import WORKLOAD_NAMES, OwnModels, workload_from
 from sizing.permalinks import workload_document
+from sizing.workload_form import SizedModel
 
 
 @dataclass(frozen=True)
 class Workload:
-    """A workload of a catalog model, with the fields the API knows it by."""
+    """A workload of a catalog model or of one that the organization brought, with the fields the API knows it by."""
 
-    ai_model: AiModel | None
+    ai_model: SizedModel | None
     run: SizedWorkload
     fields: dict[str, Any]
 
 
-def workload_in(data: MultiValueDict) -> Workload | None:
-    """The workload in a page's parameters, None when there is none.
+def workload_in(data: MultiValueDict, *, own_models: OwnModels | None = None) -> Workload | None:
+    """The workload in a page's parameters, None when there is none. `own_models` are the organization's.
 
     Raises: sizing.forms.InvalidInput.
     """
     given: Mapping[str, Any] = {name: data.getlist(name) for name in WORKLOAD_NAMES if any(data.getlist(name))}
-    return workload_of(given) if given else None
+    return workload_of(given, own_models=own_models) if given else None
 
 
-def workload_of(given: Mapping[str, Any]) -> Workload:
+def workload_of(given: Mapping[str, Any], *, own_models: OwnModels | None = None) -> Workload:
     """The workload in values by the names of the API.
 
     Raises: sizing.forms.InvalidInput.
     """
-    ai_model, run = workload_from(given)
+    ai_model, run = workload_from(given, own_models=own_models)
     return Workload(ai_model, run, workload_document(ai_model, run))
 
 

@@ -21,7 +21,7 @@ from rentals.fits import Workload, sizing_document, workload_in
 from rentals.models.orders import Environment
 from rentals.quotes import Quote, quote
 from rentals.review_forms import ReviewForm, carried, review_query
-from sizing.forms import InvalidInput
+from sizing.forms import InvalidInput, OwnModels
 
 
 def new_key() -> str:
@@ -116,12 +116,12 @@ class Review:
         return [_choice(option, chosen.get(option.slug, 0)) for option in Option.objects.filter(listed=True)]
 
 
-def read_input(data: MultiValueDict, *, key: str, now: datetime) -> Review:
+def read_input(data: MultiValueDict, *, key: str, now: datetime, own_models: OwnModels | None = None) -> Review:
     """The choices alone, with no look at prices or stock: what a confirmation needs."""
     review = Review(data, ReviewForm(data), key, now)
     valid = review.form.is_valid()
     try:
-        review.workload = workload_in(data)
+        review.workload = workload_in(data, own_models=own_models)
     except InvalidInput as error:
         valid = False
         for each in error.errors:

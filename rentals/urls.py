@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, path
 
-from rentals.views import joining, keys, members, orders, organizations, review, wizard
+from rentals.views import joining, keys, members, orders, organizations, own_models, review, wizard
 
 _ORDER = "o/<slug:organization>/orders/<uuid:order_id>/"
 _MEMBER = "o/<slug:organization>/members/<int:membership_id>/"
@@ -16,6 +16,11 @@ urlpatterns: list[URLPattern] = [
     path("o/<slug:organization>/", organizations.dashboard, name="organization"),
     path("o/<slug:organization>/launch/", wizard.launch, name="organization-launch"),
     path("o/<slug:organization>/launch/result/", wizard.launch_result, name="organization-launch-result"),
+    path("o/<slug:organization>/models/", own_models.own_models, name="own-models"),
+    path("o/<slug:organization>/models/<slug:model_slug>/", own_models.own_model, name="own-model"),
+    path(
+        "o/<slug:organization>/models/<slug:model_slug>/delete/", own_models.delete_own_model, name="own-model-delete"
+    ),
     path("o/<slug:organization>/keys/", keys.keys, name="keys"),
     path("o/<slug:organization>/keys/<int:key_id>/revoke/", keys.revoke, name="key-revoke"),
     path("o/<slug:organization>/members/", members.members, name="members"),

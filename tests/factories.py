@@ -17,8 +17,11 @@ from rentals.baskets import Basket
 from rentals.invitations import invite
 from rentals.models import Membership, Organization
 from rentals.ordering import place_order
+from rentals.own_models import add_own_model
 from rentals.quotes import quote
 from sizing.models import AiModel
+from sizing.own_reading import read_files
+from tests.sizing.own_files import config
 
 _number = count(1)
 
@@ -144,3 +147,10 @@ def make_invitation(organization: Any, email: str = "new@example.com", role: str
     invitation, link = invite(manager, email=email, role=role, now=fields.pop("now", None) or timezone.now())
     invitation.link = link.removeprefix(settings.SITE_URL)
     return invitation
+
+
+def make_own_model(organization: Any, name: str = "My Llama", *, files: tuple[bytes, ...] = (), by: Any = None) -> Any:
+    """A model that the organization brought; `files` are its config.json and what says how it is stored."""
+    first, *weights = files or (config(),)
+    membership = Membership.objects.get(organization=organization, user=by or organization.owner)
+    return add_own_model(membership, read_files(first, weights, name), now=timezone.now())

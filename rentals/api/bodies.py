@@ -13,7 +13,7 @@ from rentals.baskets import Basket, ChosenOption
 from rentals.errors import InvalidBasket
 from rentals.fits import Workload, workload_of
 from rentals.ordering import is_key
-from sizing.forms import InputError, InvalidInput
+from sizing.forms import InputError, InvalidInput, OwnModels
 from sizing.json_input import (
     AMOUNT,
     TEXT,
@@ -54,11 +54,11 @@ def read_quote(body: object) -> Basket:
     return basket
 
 
-def read_order(body: object, idempotency_key: str | None) -> WantedOrder:
-    """Raises: InvalidBody, naming the header and every field at once."""
+def read_order(body: object, idempotency_key: str | None, *, own_models: OwnModels | None = None) -> WantedOrder:
+    """`own_models` are the organization's. Raises: InvalidBody, naming the header and every field at once."""
     errors = _key_errors(idempotency_key)
     reading = _Reading(body, ORDER_FIELDS, errors)
-    total, workload = reading.total(), reading.workload()
+    total, workload = reading.total(), reading.workload(own_models)
     preset, notes = reading.environment()
     basket = reading.basket(
         environment=preset,
@@ -177,7 +177,7 @@ class _Reading:
             return False
         return given
 
-    def workload(self) -> Workload | None:
+    def workload(self, own_models: OwnModels | None) -> Workload | None:
         given, wrong = part(self.body, "workload", required=False)
         if wrong or self.body.get("workload") is None:
             self.errors += wrong
@@ -186,7 +186,7 @@ class _Reading:
         found: list[InputError] = []
         workload = None
         try:
-            workload = workload_of(given)
+            workload = workload_of(given, own_models=own_models)
         except InvalidInput as error:
             # A value of the wrong kind has its own sentence; what the form makes of it would be a second one.
             named = told_by(kinds)

@@ -25,6 +25,7 @@ from rentals.fits import sizing_document
 from rentals.models import Allocation, Order
 from rentals.models.orders import Status
 from rentals.ordering import place_order
+from rentals.own_models import shapes_of
 from rentals.quotes import quote
 
 _MAX_ID = 2**63 - 1
@@ -90,7 +91,9 @@ class OrdersView(TenantView):
     def post(self, request: KeyRequest) -> HttpResponse:
         """Place an order. The same key with the same body gives the same answer, however often it is sent."""
         refuse_parameters(request)
-        wanted = read_order(request.data, request.headers.get("Idempotency-Key"))
+        wanted = read_order(
+            request.data, request.headers.get("Idempotency-Key"), own_models=shapes_of(request.organization)
+        )
         placement = place_order(
             organization=request.organization,
             basket=wanted.basket,

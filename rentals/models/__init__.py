@@ -8,6 +8,7 @@ from rentals.models.invitations import Invitation
 from rentals.models.notices import Notice
 from rentals.models.orders import Allocation, Order
 from rentals.models.organizations import Membership, Organization
+from rentals.models.own_models import OwnModel
 from rentals.models.policies import OrganizationPolicy
 
 __all__ = [
@@ -22,5 +23,6 @@ __all__ = [
     "Order",
     "Organization",
     "OrganizationPolicy",
+    "OwnModel",
     "SshKey",
 ]

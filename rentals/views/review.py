@@ -17,6 +17,7 @@ from django.utils import timezone
 from rentals import errors
 from rentals.models import Organization
 from rentals.ordering import place_order
+from rentals.own_models import shapes_of
 from rentals.review import Review, new_key, price, read_input
 from rentals.review_forms import CARRIED_NAMES, OWN_NAMES, expected_total, review_query, unknown_names
 from rentals.scoping import TenantRequest, View, organization_page
@@ -59,11 +60,17 @@ def order_review(request: TenantRequest) -> HttpResponse:
         return redirect(f"{request.path}?{review_query(request.POST)}")
     if request.method == "POST":
         return _confirm(request)
-    return _show(request, read_input(request.GET, key=new_key(), now=timezone.now()))
+    own_models = shapes_of(request.organization)
+    return _show(request, read_input(request.GET, key=new_key(), now=timezone.now(), own_models=own_models))
 
 
 def _confirm(request: TenantRequest) -> HttpResponse:
-    review = read_input(request.POST, key=request.POST.get("idempotency_key", ""), now=timezone.now())
+    review = read_input(
+        request.POST,
+        key=request.POST.get("idempotency_key", ""),
+        now=timezone.now(),
+        own_models=shapes_of(request.organization),
+    )
     try:
         expected = expected_total(request.POST.get("expected_total_usd", ""))
     except ValidationError as error:

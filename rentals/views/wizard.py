@@ -4,6 +4,7 @@ from django.http import HttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from rentals.own_models import shapes_of
 from rentals.scoping import TenantRequest, organization_page
 from sizing import views as sizing_views
 
@@ -27,4 +28,6 @@ def _frame(request: TenantRequest) -> sizing_views.Frame:
         result_url=reverse("organization-launch-result", args=[slug]),
         review_url=reverse("order-review", args=[slug]),
         context={"organization": request.organization},
+        own_models=shapes_of(request.organization),
+        own_url=reverse("own-models", args=[slug]),
     )
