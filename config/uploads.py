@@ -19,7 +19,7 @@ def upload_limit(get_response: Callable[[HttpRequest], HttpResponse]) -> Callabl
                 "most": settings.UPLOAD_MAX_BYTES // 2**20,
                 "request_id": get_contextvars().get("request_id", ""),
             }
-            return render(request, "413.html", context, status=413)
+            return render(request, "413_files.html", context, status=413)
         return get_response(request)
 
     return limited

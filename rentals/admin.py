@@ -10,17 +10,21 @@ from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
-from django.urls import reverse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path, reverse
 from django.utils import timezone
+from django.utils.html import format_html
 
 from rentals.admin_forms import MembershipFormSet, PlaceOrderForm
 from rentals.api_keys import revoke_api_key
 from rentals.errors import IdempotencyMismatch, PriceChanged, RentalError
-from rentals.models import Allocation, ApiKey, AuditEvent, Membership, Order, Organization
+from rentals.models import Allocation, ApiKey, AuditEvent, Membership, Order, Organization, OwnModel
 from rentals.ordering import place_order
+from rentals.own_models import publish_own_model
 from rentals.quotes import Quote, quote
 from rentals.review import new_key
+from sizing.own_views import reading_context
+from sizing.publishing import PublishForm
 
 
 class ReadOnly:
@@ -199,3 +203,54 @@ class AuditEventAdmin(ReadOnly, admin.ModelAdmin):
     search_fields = ["organization__name", "organization__slug", "object_id", "actor_name"]
     date_hierarchy = "at"
     list_select_related = ["organization"]
+
+
+@admin.register(OwnModel)
+class OwnModelAdmin(ReadOnly, admin.ModelAdmin):
+    list_display = ["name", "slug", "organization", "architecture", "created_by_name", "created_at"]
+    search_fields = ["name", "slug", "organization__name", "organization__slug"]
+    date_hierarchy = "created_at"
+    list_select_related = ["organization"]
+    readonly_fields = ["into_the_catalog"]
+
+    @admin.display
+    def architecture(self, model: OwnModel) -> str:
+        shape = model.readable
+        return shape.architecture if shape else "cannot be read any more"
+
+    @admin.display(description="catalog")
+    def into_the_catalog(self, model: OwnModel) -> str:
+        address = reverse("admin:rentals_ownmodel_publish", args=[model.pk])
+        return format_html('<a href="{}">Publish it into the catalog, with its source</a>', address)
+
+    def get_urls(self) -> list[Any]:
+        view = self.admin_site.admin_view(self.publish_view)
+        return [path("<int:pk>/publish/", view, name="rentals_ownmodel_publish"), *super().get_urls()]
+
+    def publish_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """An organization's model becomes one of the catalog, which everybody sees; its own stays."""
+        staff = cast(User, request.user)
+        if not (self.has_view_permission(request) and staff.has_perm("sizing.add_aimodel")):
+            raise PermissionDenied
+        row = get_object_or_404(OwnModel.objects.select_related("organization"), pk=min(pk, 2**63 - 1))
+        shape = row.readable
+        if shape is None:
+            messages.error(request, "The figures of this model cannot be read any more: it must be brought again.")
+            return redirect("admin:rentals_ownmodel_change", row.pk)
+        form = PublishForm(request.POST if request.method == "POST" else None, initial={"name": row.name})
+        if request.method == "POST" and form.is_valid():
+            published = publish_own_model(row, form, actor=staff, now=timezone.now())
+            if published is not None:
+                messages.success(request, f"{published} is in the catalog. Check its figures and its worked example.")
+                return redirect("admin:sizing_aimodel_change", published.pk)
+        context = {
+            **self.admin_site.each_context(request),
+            **reading_context(shape, row.reading),
+            "title": f"Publish {row.name} of {row.organization}",
+            "opts": self.opts,
+            "form": form,
+            "back": reverse("admin:rentals_ownmodel_changelist"),
+            "explanation": "Everybody sees a model of the catalog: make sure that the organization agrees and that the "
+            "source is public. What its checkpoint stores is not published; the catalog sizes it by its parameters.",
+        }
+        return render(request, "admin/sizing/aimodel/import.html", context)

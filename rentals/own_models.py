@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from django.db import transaction
 from django.utils.text import slugify
@@ -13,6 +14,12 @@ from rentals.errors import NotPermitted, RentalError
 from rentals.models import Membership, Organization, OwnModel
 from sizing.own_reading import Reading
 from sizing.own_shape import OwnShape
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+    from sizing.models import AiModel
+    from sizing.publishing import PublishForm
 
 MOST_MODELS = 200
 _SLUG_LENGTH = 56
@@ -68,6 +75,16 @@ def delete_own_model(membership: Membership, slug: str, *, now: datetime) -> Own
                object_id=model.slug, name=model.name)  # fmt: skip
         model.delete()
     return model
+
+
+def publish_own_model(model: OwnModel, form: PublishForm, *, actor: User, now: datetime) -> AiModel | None:
+    """Staff put an organization's model into the catalog, which the organization's trail tells. None: see the form."""
+    with transaction.atomic():
+        published = form.publish(model.shape(), model.reading)
+        if published is not None:
+            record(model.organization, "own_model.published", at=now, actor=actor, via="staff", object_id=model.slug,
+                   model=published.slug)  # fmt: skip
+    return published
 
 
 def may_keep(membership: Membership) -> bool:

@@ -3,10 +3,13 @@
 from typing import Any, ClassVar
 
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
 from django.db import models
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import path, reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from simple_history.admin import SimpleHistoryAdmin
@@ -15,6 +18,7 @@ from sizing import explain
 from sizing.engine.estimate import estimate
 from sizing.engine.workloads import FineTune, GenerateImages, RunModel, Transcribe, Workload
 from sizing.models import AiModel, AiModelQuerySet
+from sizing.publishing import ImportForm
 from sizing.workload_form import DEFAULT_SEQUENCE_LENGTH
 
 EXAMPLE_CONTEXT = 4096
@@ -92,6 +96,32 @@ class AiModelAdmin(SimpleHistoryAdmin):
         ("Speech recognition", {"fields": (("decoder_layers", "max_source_positions", "max_target_positions"),)}),
         ("Where this was read", {"fields": ("license", "source_url", "revision", "sources")}),
     )  # fmt: skip
+
+    def get_urls(self) -> list[Any]:
+        own = path("import/", self.admin_site.admin_view(self.import_view), name="sizing_aimodel_import")
+        return [own, *super().get_urls()]
+
+    def import_view(self, request: HttpRequest) -> HttpResponse:
+        """A model of the catalog from its config.json; its figures are then looked at on its own page."""
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        form = ImportForm(request.POST, request.FILES) if request.method == "POST" else ImportForm()
+        if request.method == "POST" and form.is_valid():
+            model = form.publish(form.reading.model, form.reading.document)
+            if model is not None:
+                self.log_addition(request, model, f"Imported from config.json ({form.reading.model.architecture}).")
+                messages.success(request, f"{model} is in the catalog. Check its figures and its worked example.")
+                return redirect("admin:sizing_aimodel_change", model.pk)
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "Import from config.json",
+            "opts": self.opts,
+            "form": form,
+            "back": reverse("admin:sizing_aimodel_changelist"),
+            "explanation": "Each figure is derived from the file, and its origin is kept in the model's history. What "
+            "is not understood is refused by the name of its field.",
+        }
+        return render(request, "admin/sizing/aimodel/import.html", context)
 
     @admin.display(description="parameters", ordering="parameters")
     def parameters_shown(self, model: AiModel) -> str:

@@ -129,7 +129,8 @@ class AiModel(models.Model):
     release_year = models.PositiveSmallIntegerField(null=True, blank=True)
 
     objects = AiModelQuerySet.as_manager()
-    history = HistoricalRecords()
+    # Long enough for the origin of every figure of a model that was imported.
+    history = HistoricalRecords(history_change_reason_field=models.TextField(null=True))
 
     class Meta:
         verbose_name = "AI model"

@@ -87,7 +87,7 @@ class OwnModelForm(forms.Form):
         return cleaned
 
     def _read(self, cleaned: dict[str, Any]) -> None:
-        text, file, weights = cleaned["config_text"].strip(), cleaned["config_file"], cleaned["weights"]
+        text, file, weights = cleaned["config_text"].strip(), cleaned["config_file"], cleaned.get("weights", [])
         if text and file is not None:
             self.add_error(
                 "config_file", ValidationError("Give config.json as text or as a file, not both.", "repeated")
@@ -104,7 +104,7 @@ class OwnModelForm(forms.Form):
             self.add_error(where, ValidationError(said, "required"))
             return
         # First the configuration by itself, so that a refusal stands at the field that it is about.
-        name = cleaned["own_name"]
+        name = cleaned.get("own_name", "")
         reading = self._try(where, lambda: read_files(config, (), name)) if config and not alone else None
         if starts and not self.errors:
             reading = self._try("weights", lambda: read_files(config or None, starts, name))
