@@ -86,6 +86,7 @@ class OwnShape:
     source_url: ClassVar[str] = ""
     revision: ClassVar[str] = ""
     sources: ClassVar[tuple[str, ...]] = ()
+    read_at: ClassVar[tuple[str, str]] = ("", "")
 
     @property
     def pk(self) -> str:
