@@ -55,6 +55,8 @@ def facts(error: errors.RentalError) -> dict[str, Any]:
         return {"old_total_usd": f"{error.old:.2f}", "new_total_usd": f"{error.new:.2f}"}
     if isinstance(error, errors.TermNotOffered):
         return {"offered_term_days": list(error.offered)}
+    if isinstance(error, errors.PolicyViolation):
+        return {"rule": error.rule}
     return {}
 
 

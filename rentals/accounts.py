@@ -11,8 +11,6 @@ from django.utils import timezone
 
 from rentals.wrong_passwords import RatedAdapter
 
-from rentals.wrong_passwords import RatedAdapter
-
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 

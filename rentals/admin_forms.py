@@ -16,6 +16,7 @@ from rentals.baskets import MAX_LOTS, MAX_NOTES, Basket, ChosenOption
 from rentals.models import Organization
 from rentals.models.orders import Environment
 from rentals.models.organizations import Role
+from rentals.quotes import listed_options
 from rentals.review_forms import NotesField
 
 
@@ -50,7 +51,7 @@ class PlaceOrderForm(forms.Form):
 
     @cached_property
     def options(self) -> list[Option]:
-        return list(Option.objects.filter(listed=True))
+        return listed_options()
 
     def basket(self) -> Basket:
         """Raises: InvalidBasket."""

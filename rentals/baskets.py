@@ -45,6 +45,7 @@ class Basket:
     environment_notes: str = ""
     community_acknowledged: bool = False
     workload: dict[str, Any] | None = field(default=None, hash=False)
+    misfit_acknowledged: bool = False
 
     def __post_init__(self) -> None:
         # `type() is int`: True is an int to Python, and not a number of days to anybody.
@@ -63,7 +64,7 @@ class Basket:
 
     def canonical(self, expected_total_usd: Decimal) -> dict[str, Any]:
         """The request in one spelling: what a repeat of the same key is compared with."""
-        return {
+        document = {
             "machine": self.machine_id,
             "term_days": self.term_days,
             "lots": self.lots,
@@ -76,6 +77,8 @@ class Basket:
             "workload": self.workload,
             "expected_total_usd": str(expected_total_usd),
         }
+        # Only where it was said: requests stored before it existed stay equal to their repeats.
+        return document | ({"misfit_acknowledged": True} if self.misfit_acknowledged else {})
 
 
 def _either(numbers: tuple[int, ...]) -> str:

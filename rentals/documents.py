@@ -74,6 +74,7 @@ def order_document(order: Order, allocations: Iterable[Allocation], *, now: date
         "total_usd": str(order.total_usd),
         "environment": {"preset": order.environment, "notes": order.environment_notes},
         "community_acknowledged": order.community_acknowledged,
+        "misfit_acknowledged": order.misfit_acknowledged,
         "starts_at": instant(order.starts_at),
         "ends_at": instant(order.ends_at),
         "allocations": [_allocation(allocation, order, now) for allocation in allocations],

@@ -8,21 +8,33 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from django.db import IntegrityError, OperationalError, transaction
-from django.db.models import F
+from django.db.models import F, Q
 
+from catalog import countries
 from catalog.models import Machine
+from rentals import policies
 from rentals.api_keys import check_still_live
 from rentals.audit import name_of, person, record
 from rentals.baskets import Basket
 from rentals.documents import line_document, machine_facts, order_document, to_bytes
-from rentals.errors import Busy, Difference, IdempotencyMismatch, InProgress, InvalidKey, NotPermitted, PriceChanged
+from rentals.errors import (
+    Busy,
+    Difference,
+    IdempotencyMismatch,
+    InProgress,
+    InvalidKey,
+    MisfitNotAcknowledged,
+    NotPermitted,
+    OutsideCountries,
+    PriceChanged,
+)
 from rentals.models import Allocation, ApiKey, IdempotencyRecord, Membership, Notice, Order, Organization
 from rentals.models.orders import Via
 from rentals.notices import announce
@@ -30,6 +42,7 @@ from rentals.quotes import Quote, quote
 
 if TYPE_CHECKING:
     from rentals.audit import Actor
+    from rentals.models import OrganizationPolicy
 
 Sizer = Callable[[Machine], dict[str, Any]]
 
@@ -67,6 +80,15 @@ class _Request:
     via: str
 
 
+@dataclass(frozen=True)
+class _Wish:
+    """What is asked: the basket, the total that was seen, the countries that were chosen."""
+
+    basket: Basket
+    expected_total_usd: Decimal
+    inside: Collection[str] | None
+
+
 class _KeyTaken(Exception):
     """The key has a record already: leave the transaction and look at it."""
 
@@ -83,14 +105,16 @@ def place_order(
     now: datetime,
     method: str = "POST",
     size: Sizer | None = None,
+    inside: Collection[str] | None = None,
 ) -> Placement:
     """The order for the basket, placed once however often the same request comes.
 
     `size` says how the workload fits the machine; its answer is kept. `expected_total_usd` is what the person saw.
+    `inside` are the countries (and EU) that the person wants the machine in.
 
     Raises: InvalidKey, IdempotencyMismatch, InProgress, Busy, NotPermitted, KeyNotAccepted, PriceChanged,
-    AcknowledgementRequired, SoldOut, OffLine and what `rentals.quotes.quote` raises. After any of them nothing is
-    stored.
+    AcknowledgementRequired, MisfitNotAcknowledged, OutsideCountries, PolicyViolation, SoldOut, OffLine and what
+    `rentals.quotes.quote` raises. After any of them nothing is stored.
     """
     if not is_key(idempotency_key):
         raise InvalidKey
@@ -98,7 +122,7 @@ def place_order(
     request = _Request(organization, idempotency_key, method, path, body, actor, via)
     try:
         with transaction.atomic(durable=True):
-            return _place(request, basket, expected_total_usd, size, now)
+            return _place(request, _Wish(basket, expected_total_usd, inside), size, now)
     except _KeyTaken:
         return _replay(request, now)
     except OperationalError as error:
@@ -107,13 +131,16 @@ def place_order(
         raise
 
 
-def _place(
-    request: _Request, basket: Basket, expected_total_usd: Decimal, size: Sizer | None, now: datetime
-) -> Placement:
+def _place(request: _Request, wish: _Wish, size: Sizer | None, now: datetime) -> Placement:
+    basket = wish.basket
     answer = _claim_key(request, now)
     _check_permitted(request, now)
-    offer = _checked_quote(basket, expected_total_usd, now)
-    order = _build_order(request, offer, size(offer.machine) if size else None, now)
+    # Held until the commit: of two orders that only together break the month's limit, the second sees the first.
+    policy = policies.held_policy(request.organization)
+    policies.check_role(policy, request.organization, request.actor, staff=request.via == Via.STAFF)
+    offer = _checked_quote(wish, policy, now)
+    policies.check_spending(policy, request.organization, offer.total_usd, now=now)
+    order = _build_order(request, offer, _checked_sizing(offer, size), now)
     allocations = [
         Allocation(organization=request.organization, order=order, number=number)
         for number in range(1, basket.lots + 1)
@@ -129,7 +156,7 @@ def _place(
     answer.response_status = CREATED
     answer.response_body = to_bytes(order_document(order, allocations, now=now))
     answer.save(update_fields=["order", "response_status", "response_body"])
-    _take_stock(offer, expected_total_usd, now)
+    _take_stock(offer, lambda: _checked_quote(wish, policy, now), now)
     return Placement(order, CREATED, answer.response_body, replayed=False)
 
 
@@ -168,15 +195,38 @@ def _check_permitted(request: _Request, now: datetime) -> None:
         raise NotPermitted("Your role in this organization may look, not order. Ask an owner or admin.")
 
 
-def _checked_quote(basket: Basket, expected_total_usd: Decimal, now: datetime) -> Quote:
-    offer = quote(basket, now=now)
+def _checked_quote(wish: _Wish, policy: OrganizationPolicy | None, now: datetime) -> Quote:
+    check_inside(wish.basket.machine_id, wish.inside)
+    offer = quote(wish.basket, now=now)
     offer.check_current()
+    policies.check_machine(policy, offer.machine)
     offer.check_acknowledged()
-    if offer.total_usd != expected_total_usd:
-        raise PriceChanged(expected_total_usd, offer.total_usd)
+    if offer.total_usd != wish.expected_total_usd:
+        raise PriceChanged(wish.expected_total_usd, offer.total_usd)
     # Said early, so that a hopeless order never queues for the row; what counts is said in _take_stock.
     offer.check_stock()
     return offer
+
+
+def check_inside(machine_id: int, inside: Collection[str] | None) -> None:
+    """Before anything is said about the machine: one outside the chosen countries is not described.
+
+    Raises: OutsideCountries.
+    """
+    if not inside:
+        return
+    elsewhere = ~Q(country__in=countries.expand(inside)) | Q(country__isnull=True)
+    if Machine.objects.filter(elsewhere, pk=machine_id).exists():
+        raise OutsideCountries
+
+
+def _checked_sizing(offer: Quote, size: Sizer | None) -> dict[str, Any] | None:
+    if size is None:
+        return None
+    sizing = size(offer.machine)
+    if not sizing["fits"] and not offer.basket.misfit_acknowledged:
+        raise MisfitNotAcknowledged(offer.machine)
+    return sizing
 
 
 def _build_order(request: _Request, offer: Quote, sizing: dict[str, Any] | None, now: datetime) -> Order:
@@ -195,6 +245,8 @@ def _build_order(request: _Request, offer: Quote, sizing: dict[str, Any] | None,
         environment=basket.environment,
         environment_notes=basket.environment_notes,
         community_acknowledged=basket.community_acknowledged,
+        # Said of a workload that fits, it says nothing.
+        misfit_acknowledged=basket.misfit_acknowledged and sizing is not None and not sizing["fits"],
         workload=basket.workload,
         sizing=sizing,
         starts_at=now,
@@ -207,7 +259,7 @@ def _build_order(request: _Request, offer: Quote, sizing: dict[str, Any] | None,
     )
 
 
-def _take_stock(offer: Quote, expected_total_usd: Decimal, now: datetime) -> None:
+def _take_stock(offer: Quote, look_again: Callable[[], Quote], now: datetime) -> None:
     """Take the lots, if they are still there at the price that was checked; else say which of the two is gone."""
     wanted, machine = offer.basket.lots, offer.machine
     price = {f"price_{offer.basket.term_days}_days_usd": offer.unit_usd}
@@ -215,7 +267,7 @@ def _take_stock(offer: Quote, expected_total_usd: Decimal, now: datetime) -> Non
         free_lots=F("free_lots") - wanted, updated_at=now
     )
     if not taken:
-        _checked_quote(offer.basket, expected_total_usd, now)
+        look_again()
         # Changed and changed back between the two statements: nothing was wrong for long, so trying again is right.
         raise Busy
 

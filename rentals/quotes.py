@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -14,6 +15,7 @@ from catalog.querysets import is_current
 from rentals.baskets import Basket
 from rentals.errors import AcknowledgementRequired, InvalidBasket, OffLine, SoldOut, TermNotOffered, UnknownMachine
 from rentals.totals import Line, option_line, package_line, total_usd
+from sizing.fields import shown
 
 # The largest amount a column for money holds.
 MAX_TOTAL_USD = Decimal("9999999999.99")
@@ -89,6 +91,21 @@ def _machine(machine_id: int, now: datetime) -> Machine:
         raise UnknownMachine(machine_id) from None
 
 
+def listed_options() -> list[Option]:
+    """What is on sale, in the order that people expect: 500 GB before 2,000 GB."""
+    return sorted(Option.objects.filter(listed=True), key=lambda option: natural(option.name))
+
+
+def natural(text: str) -> list[tuple[int, int, str]]:
+    """A key that orders numbers inside names by their size.
+
+    >>> sorted(["Storage 2,000 GB", "Storage 500 GB", "Storage 100 GB"], key=natural)
+    ['Storage 100 GB', 'Storage 500 GB', 'Storage 2,000 GB']
+    """
+    parts = re.findall(r"[0-9](?:[0-9,]*[0-9])?|[^0-9]+", text.lower())
+    return [(0, int(part.replace(",", "")), "") if part[0].isdecimal() else (1, 0, part) for part in parts]
+
+
 def _option_lines(basket: Basket) -> list[Line]:
     if not basket.options:
         return []
@@ -97,7 +114,7 @@ def _option_lines(basket: Basket) -> list[Line]:
     for chosen in basket.options:
         option = known.get(chosen.slug)
         if option is None:
-            raise InvalidBasket("option", f"There is no option {chosen.slug!r}.")
+            raise InvalidBasket("option", f"There is no option “{shown(chosen.slug)}”.")
         if chosen.quantity > option.max_quantity:
             raise InvalidBasket("option", f"At most {option.max_quantity} × {option.name} can go with a lot.")
         lines.append(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property, partial
 from typing import Any
@@ -16,11 +16,14 @@ from catalog import wording
 from catalog.models import Machine, Option
 from rentals.api.examples import order_command
 from rentals.baskets import Basket
+from rentals.carried import WrongAnswer, missed_wishes, wishes_in, wrong_answers
 from rentals.errors import InvalidBasket, MachineError, RentalError
 from rentals.fits import Workload, sizing_document, workload_in
 from rentals.models.orders import Environment
-from rentals.quotes import Quote, quote
+from rentals.quotes import Quote, listed_options, quote
 from rentals.review_forms import ReviewForm, carried, review_query
+from sizing.answers import Preferences
+from sizing.explain import places
 from sizing.forms import InvalidInput, OwnModels
 
 
@@ -55,6 +58,8 @@ class Review:
     basket: Basket | None = None
     offer: Quote | None = None
     problem: RentalError | None = None
+    wishes: Preferences | None = None
+    wrong: list[WrongAnswer] = field(default_factory=list)
 
     @property
     def ends_at(self) -> datetime | None:
@@ -63,11 +68,30 @@ class Review:
     @property
     def form_is_wrong(self) -> bool:
         """Whether a field stands in the way of confirming; a missing tick does not, it is beside the button."""
-        return bool(set(self.form.errors) - {"community_acknowledged", "__all__"}) or self.basket is None
+        ticks = {"community_acknowledged", "misfit_acknowledged", "__all__"}
+        return bool(set(self.form.errors) - ticks) or bool(self.wrong) or self.basket is None
 
     @cached_property
     def sizing(self) -> dict[str, Any] | None:
         return sizing_document(self.workload, self.offer.machine) if self.workload and self.offer else None
+
+    @property
+    def misfits(self) -> bool:
+        """Whether a workload came along that does not fit the machine."""
+        return self.sizing is not None and not self.sizing["fits"]
+
+    @property
+    def inside(self) -> tuple[str, ...]:
+        """The countries that the question was asked for; none are all."""
+        return self.wishes.countries if self.wishes else ()
+
+    @property
+    def inside_text(self) -> str:
+        return places(self.inside)
+
+    @property
+    def misses(self) -> list[str]:
+        return missed_wishes(self.wishes, self.offer) if self.wishes and self.offer else []
 
     @property
     def size(self) -> Callable[[Machine], dict[str, Any]] | None:
@@ -99,12 +123,29 @@ class Review:
         return review_query(self.data)
 
     @property
+    def query_of_anywhere(self) -> str:
+        """The page's address without the countries."""
+        elsewhere = MultiValueDict({name: self.data.getlist(name) for name in self.data if name != "countries"})
+        return review_query(elsewhere)
+
+    @property
     def query_of_free_lots(self) -> str:
         return review_query(self.data, lots=self.offer.machine.free_lots) if self.offer else ""
 
     @property
     def carried(self) -> list[tuple[str, str]]:
         return carried(self.data)
+
+    @property
+    def hidden(self) -> list[tuple[str, str]]:
+        """What the form carries unseen: all of the question but what has to be mended."""
+        wrong = {each.name for each in self.wrong}
+        return [pair for pair in self.carried if pair[0] not in wrong]
+
+    @property
+    def problems(self) -> list[tuple[str, str]]:
+        """What is wrong with the question, for the summary: where, and a sentence."""
+        return [(each.anchor, each.problem) for each in self.wrong]
 
     def add_error(self, error: RentalError) -> None:
         """Show a refusal at the field that can mend it."""
@@ -113,20 +154,20 @@ class Review:
 
     def option_choices(self) -> list[OptionChoice]:
         chosen = {choice.slug: choice.quantity for choice in self.form.cleaned_data.get("option", ())}
-        return [_choice(option, chosen.get(option.slug, 0)) for option in Option.objects.filter(listed=True)]
+        return [_choice(option, chosen.get(option.slug, 0)) for option in listed_options()]
 
 
 def read_input(data: MultiValueDict, *, key: str, now: datetime, own_models: OwnModels | None = None) -> Review:
     """The choices alone, with no look at prices or stock: what a confirmation needs."""
     review = Review(data, ReviewForm(data), key, now)
     valid = review.form.is_valid()
+    review.wishes, problems = wishes_in(data)
     try:
         review.workload = workload_in(data, own_models=own_models)
     except InvalidInput as error:
-        valid = False
-        for each in error.errors:
-            review.form.add_error(None, f"Workload, {each.field}: {each.detail}")
-    if valid:
+        problems = [*error.errors, *problems]
+    review.wrong = wrong_answers(data, problems)
+    if valid and not review.wrong:
         try:
             review.basket = review.form.basket(review.workload.fields if review.workload else None)
         except InvalidBasket as error:

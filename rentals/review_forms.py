@@ -27,11 +27,14 @@ OWN_NAMES = (
     "environment",
     "notes",
     "community_acknowledged",
+    "misfit_acknowledged",
     "expected_total_usd",
     "idempotency_key",
 )
 # Names of the answer the machine was chosen from; the page carries them along unread, for the way back and the sizing.
 CARRIED_NAMES = tuple(name for name in QUESTION_NAMES if name not in OWN_NAMES)
+# What nobody can say for a person: kept out of addresses.
+TICKS = ("community_acknowledged", "misfit_acknowledged")
 _BUTTONS = ("csrfmiddlewaretoken", "update")
 
 
@@ -73,6 +76,25 @@ class NotesField(forms.CharField):
         return text
 
 
+class TickField(forms.BooleanField):
+    """An acknowledgement: the value that the page's own box sends, or nothing. Anything else was not a tick."""
+
+    TICKED = "on"
+
+    def __init__(self, **kwargs: Any) -> None:
+        # The box itself takes every text for a tick, and shows itself ticked again.
+        super().__init__(required=False, widget=forms.CheckboxInput(check_test=self._is_ticked), **kwargs)
+        self.widget.value_from_datadict = lambda data, files, name: data.get(name, "")  # type: ignore[method-assign]
+
+    def _is_ticked(self, value: object) -> bool:
+        return value == self.TICKED
+
+    def to_python(self, value: object) -> bool:
+        if value not in ("", None, self.TICKED):
+            raise ValidationError(f"{self.label}: tick the box to say so; “{shown(value)}” is no tick.", "invalid")
+        return value == self.TICKED
+
+
 class ReviewForm(forms.Form):
     """What the order will be. When valid, `basket` can be built; prices and stock are looked at elsewhere."""
 
@@ -88,9 +110,8 @@ class ReviewForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 2, "maxlength": MAX_NOTES}),
         help_text="Versions or images you would like prepared.",
     )
-    community_acknowledged = forms.BooleanField(
-        label="I understand the provider can read the session's memory", required=False
-    )
+    community_acknowledged = TickField(label="I understand the provider can read the session's memory")
+    misfit_acknowledged = TickField(label="I order this machine although the workload does not fit it.")
 
     defaults = {"term_days": "7", "lots": "1", "environment": "vllm"}
 
@@ -116,6 +137,7 @@ class ReviewForm(forms.Form):
             environment_notes=cleaned["notes"],
             community_acknowledged=cleaned["community_acknowledged"],
             workload=workload,
+            misfit_acknowledged=cleaned["misfit_acknowledged"],
         )
 
 

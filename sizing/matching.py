@@ -9,7 +9,7 @@ from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
 
 from catalog.models import Machine
-from catalog.pricing import CENT
+from catalog.pricing import CENT, HOURS_PER_DAY
 from catalog.querysets import FRESH_FOR
 from catalog.version import catalog_version
 from sizing.answers import (
@@ -22,6 +22,7 @@ from sizing.answers import (
     Miss,
     NotConsidered,
     PrecisionAlternative,
+    Preferences,
     Question,
     StaleLists,
 )
@@ -113,28 +114,31 @@ def _candidates_of(search: Search) -> Callable[[Machine], Candidate]:
                 memory_source=machine.memory_source,
                 cuda=machine.gpu.cuda,
             ),
-            misses=_misses(search, machine, package_usd),
+            misses=misses(preferences, machine, package_usd, package_usd * preferences.lots),
         )
 
     return candidate
 
 
-def _misses(search: Search, machine: Machine, package_usd: Decimal) -> tuple[Miss, ...]:
-    """The preferences a machine misses, by how much: rounded up, so that raising the preference by it is enough."""
-    preferences = search.question.preferences
-    misses = []
+def misses(preferences: Preferences, machine: Machine, package_usd: Decimal, order_usd: Decimal) -> tuple[Miss, ...]:
+    """The preferences a machine misses, by how much: rounded up, so that raising the preference by it is enough.
+
+    Units: `package_usd` is for one lot and the term, `order_usd` for the whole order.
+    """
+    missed = []
     if preferences.budget_usd is not None:
-        over = package_usd * preferences.lots - preferences.budget_usd
+        over = order_usd - preferences.budget_usd
         if over > 0:
-            misses.append(Miss("budget_usd", over.quantize(CENT, rounding=ROUND_CEILING)))
+            missed.append(Miss("budget_usd", over.quantize(CENT, rounding=ROUND_CEILING)))
     if preferences.max_hourly_usd is not None:
-        over_hourly = Fraction(package_usd) / search.hours - Fraction(preferences.max_hourly_usd)
+        hours = HOURS_PER_DAY * preferences.term_days
+        over_hourly = Fraction(package_usd) / hours - Fraction(preferences.max_hourly_usd)
         if over_hourly > 0:
             steps = -(-over_hourly.numerator * 10_000 // over_hourly.denominator)
-            misses.append(Miss("max_hourly_usd", steps * HOURLY_STEP))
+            missed.append(Miss("max_hourly_usd", steps * HOURLY_STEP))
     if preferences.tier not in (ANY_TIER, machine.tier):
-        misses.append(Miss("tier"))
-    return tuple(misses)
+        missed.append(Miss("tier"))
+    return tuple(missed)
 
 
 def _precision_alternatives(question: Question, survey: Survey) -> tuple[PrecisionAlternative, ...]:

@@ -266,7 +266,7 @@ class Result:
             raises=tuple(explain.confidence_raises(candidate)),
             why=explain.why_it_fits(candidate),
             limits=tuple(explain.limits(candidate)),
-            misses=tuple(explain.miss_text(miss, candidate) for miss in candidate.misses),
+            misses=tuple(explain.miss_text(miss, candidate.machine) for miss in candidate.misses),
             launch_query=f"machine={machine.pk}&{query}",
             see_query=canonical_query(self._without_misses(candidate)) if candidate.misses else query,
         )

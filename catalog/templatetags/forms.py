@@ -47,6 +47,24 @@ def options(field: BoundField) -> Iterable[BoundWidget]:
         yield option
 
 
+@register.simple_tag
+def problems_of(form: object, more: Iterable[tuple[str, str]] | None = None) -> list[tuple[str, str]]:
+    """Everything wrong with a form, each once, as (where, sentence); a label goes before what does not begin with it.
+
+    `more` are such pairs of what is no field of the form.
+    """
+    if not isinstance(form, forms.BaseForm):
+        return list(more or ())
+    found = [("", str(error)) for error in form.non_field_errors()]
+    for field in form:
+        for error in map(str, field.errors):
+            label = str(field.label)
+            plain = field.is_hidden or isinstance(field.field.widget, forms.CheckboxInput)
+            named = plain or error.lower().startswith(label.lower())
+            found.append(("" if field.is_hidden else anchor(field), error if named else f"{label}: {error}"))
+    return list({sentence: (where, sentence) for where, sentence in [*(more or ()), *found]}.values())
+
+
 @register.filter
 def anchor(field: BoundField) -> str:
     """The id an error summary links to: the control, or the first of several."""

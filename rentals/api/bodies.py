@@ -29,7 +29,14 @@ from sizing.json_input import (
 )
 
 QUOTE_FIELDS = ("machine", "term_days", "lots", "options")
-ORDER_FIELDS = (*QUOTE_FIELDS, "expected_total_usd", "environment", "community_acknowledged", "workload")
+ORDER_FIELDS = (
+    *QUOTE_FIELDS,
+    "expected_total_usd",
+    "environment",
+    "community_acknowledged",
+    "misfit_acknowledged",
+    "workload",
+)
 _NUMBERS = {"machine": WHOLE, "term_days": WHOLE, "lots": WHOLE}
 _AMOUNT = re.compile(r"[0-9]{1,10}(\.[0-9]{1,2})?")
 _FIELDS = {"option": "options", "environment": "environment.preset", "notes": "environment.notes"}
@@ -63,7 +70,8 @@ def read_order(body: object, idempotency_key: str | None, *, own_models: OwnMode
     basket = reading.basket(
         environment=preset,
         environment_notes=notes,
-        community_acknowledged=reading.acknowledged(),
+        community_acknowledged=reading.acknowledged("community_acknowledged"),
+        misfit_acknowledged=reading.acknowledged("misfit_acknowledged"),
         workload=workload.fields if workload else None,
     )
     reading.raise_errors()
@@ -170,10 +178,10 @@ class _Reading:
         self.errors += wrong + [InputError(f"environment.{each.field}", each.code, each.detail) for each in inside]
         return given.get("preset") or "other", given.get("notes") or ""
 
-    def acknowledged(self) -> bool:
-        given = self.body.get("community_acknowledged", False)
+    def acknowledged(self, name: str) -> bool:
+        given = self.body.get(name, False)
         if not isinstance(given, bool):
-            self.refuse("community_acknowledged", f"It must be true or false, not {kind_of(given)}.")
+            self.refuse(name, f"It must be true or false, not {kind_of(given)}.")
             return False
         return given
 

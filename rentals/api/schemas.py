@@ -62,6 +62,9 @@ class OrderRequest(QuoteRequest):
     community_acknowledged = serializers.BooleanField(
         default=False, help_text="For Community machines: you know that the provider can read the session's memory."
     )
+    misfit_acknowledged = serializers.BooleanField(
+        default=False, help_text="Needed where the workload does not fit the machine."
+    )
     workload = serializers.DictField(
         child=serializers.JSONField(),
         required=False,
@@ -132,6 +135,7 @@ class Order(serializers.Serializer[Any]):
     total_usd = money()
     environment = Environment()
     community_acknowledged = serializers.BooleanField()
+    misfit_acknowledged = serializers.BooleanField()
     starts_at = serializers.DateTimeField()
     ends_at = serializers.DateTimeField()
     allocations = Lot(many=True)

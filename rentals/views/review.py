@@ -9,20 +9,22 @@ from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import ValidationError
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
 
 from rentals import errors
+from rentals.differences import in_words
 from rentals.models import Organization
-from rentals.ordering import place_order
+from rentals.ordering import check_inside, place_order
 from rentals.own_models import shapes_of
+from rentals.policies import check, check_may_order, policy_of
 from rentals.review import Review, new_key, price, read_input
-from rentals.review_forms import CARRIED_NAMES, OWN_NAMES, expected_total, review_query, unknown_names
+from rentals.review_forms import CARRIED_NAMES, OWN_NAMES, TICKS, expected_total, review_query, unknown_names
 from rentals.scoping import TenantRequest, View, organization_page
 
-_STATUS = {errors.NotPermitted: 403, errors.InProgress: 409, errors.Busy: 503}
+_STATUS = {errors.NotPermitted: 403, errors.PolicyViolation: 403, errors.InProgress: 409, errors.Busy: 503}
 
 
 def keeps_choices_when_signed_out(view: View) -> View:
@@ -61,16 +63,25 @@ def order_review(request: TenantRequest) -> HttpResponse:
     if request.method == "POST":
         return _confirm(request)
     own_models = shapes_of(request.organization)
-    return _show(request, read_input(request.GET, key=new_key(), now=timezone.now(), own_models=own_models))
+    # A tick is made on the page: an address cannot say that something was understood.
+    asked = QueryDict(mutable=True)
+    for name, values in request.GET.lists():
+        asked.setlist(name, [] if name in TICKS else values)
+    return _show(request, read_input(asked, key=new_key(), now=timezone.now(), own_models=own_models))
 
 
 def _confirm(request: TenantRequest) -> HttpResponse:
+    """The order, or why there is none; who may not order is told that before anything else."""
     review = read_input(
         request.POST,
         key=request.POST.get("idempotency_key", ""),
         now=timezone.now(),
         own_models=shapes_of(request.organization),
     )
+    try:
+        check_may_order(request.membership, policy_of(request.organization))
+    except errors.RentalError as error:
+        return _refused(request, review, error)
     try:
         expected = expected_total(request.POST.get("expected_total_usd", ""))
     except ValidationError as error:
@@ -89,6 +100,7 @@ def _confirm(request: TenantRequest) -> HttpResponse:
             path=request.path,
             now=review.now,
             size=review.size,
+            inside=review.inside,
         )
     except errors.RentalError as error:
         return _refused(request, review, error)
@@ -101,21 +113,41 @@ def _confirm(request: TenantRequest) -> HttpResponse:
 
 def _refused(request: TenantRequest, review: Review, error: errors.RentalError) -> HttpResponse:
     if isinstance(error, errors.IdempotencyMismatch):
-        context = {"error": error, "review": review}
+        context = {"error": error, "review": review, "differences": in_words(error)}
         return render(request, "rentals/review_key_used.html", context, status=422)
     if isinstance(error, errors.PriceChanged):
         return _show(request, review, status=409, price_changed=error)
     if isinstance(error, errors.SoldOut | errors.OffLine | errors.UnknownMachine):
         context = {"error": error, "review": price(review)}
         return render(request, "rentals/review_gone.html", context, status=409)
+    if isinstance(error, errors.OutsideCountries):
+        return _outside(request, review)
     if isinstance(error, errors.InvalidKey):
         review.key = new_key()
-    review.add_error(error)
+    if not isinstance(error, errors.PolicyViolation | errors.NotPermitted):
+        # The others are told where the button would be, each time the page is shown.
+        review.add_error(error)
     return _show(request, review, status=_STATUS.get(type(error), 400))
 
 
 def _show(request: TenantRequest, review: Review, *, status: int = 200, **context: object) -> HttpResponse:
+    try:
+        check_inside(review.form.cleaned_data.get("machine", 0), review.inside)
+    except errors.OutsideCountries:
+        return _outside(request, review)
+    policy = policy_of(request.organization)
     price(review)
+    if review.offer and review.problem is None:
+        try:
+            check_may_order(request.membership, policy)
+            check(policy, request.organization, review.offer, now=review.now)
+        except (errors.PolicyViolation, errors.NotPermitted) as error:
+            review.problem = error
     mine = Organization.objects.of_member(request.user).exclude(pk=request.organization.pk)
     context |= {"review": review, "form": review.form, "membership": request.membership, "others": mine}
     return render(request, "rentals/review.html", context, status=status)
+
+
+def _outside(request: TenantRequest, review: Review) -> HttpResponse:
+    """Where the question excludes a machine's country, nothing is told of the machine, its name included."""
+    return render(request, "rentals/review_outside.html", {"review": review}, status=409)

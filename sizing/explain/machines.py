@@ -236,11 +236,11 @@ def budget_covers(candidate: Candidate, preferences: Preferences) -> BudgetCover
     return BudgetCover(hours.quantize(_TWO_PLACES, rounding=ROUND_DOWN), whole_terms, text)
 
 
-def miss_text(miss: Miss, candidate: Candidate) -> str:
+def miss_text(miss: Miss, machine: Machine) -> str:
     """Which preference the machine misses, and by how much."""
     if miss.code == "tier":
-        wished = Tier.COMMUNITY if candidate.machine.tier == Tier.SECURE else Tier.SECURE
-        return f"{Tier(candidate.machine.tier).label} instead of {wished.label}"
+        wished = Tier.COMMUNITY if machine.tier == Tier.SECURE else Tier.SECURE
+        return f"{Tier(machine.tier).label} instead of {wished.label}"
     by = miss.by or Decimal(0)
     if miss.code == "max_hourly_usd":
         return f"+${four_places_up(by)} per hour over your maximum"

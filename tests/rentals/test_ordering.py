@@ -155,7 +155,7 @@ def test_community_needs_the_acknowledgement(acme):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ((ChosenOption("nothing"),), "no option 'nothing'"),
+        ((ChosenOption("nothing"),), "no option “nothing”"),
         ((ChosenOption("storage-500", 5),), "At most 4"),
         ((ChosenOption("withdrawn"),), "no option"),
     ],

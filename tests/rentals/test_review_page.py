@@ -9,7 +9,7 @@ import pytest
 
 from catalog.models import Machine
 from rentals.models import Order
-from tests.factories import PASSWORD, make_machine, make_member, make_option, make_organization
+from tests.factories import PASSWORD, make_ai_model, make_machine, make_member, make_option, make_organization
 
 REVIEW = "/o/acme/orders/review/"
 
@@ -155,9 +155,12 @@ def test_the_same_page_with_other_data_names_the_fields_that_differ(client, shop
     html = response.content.decode()
     order = Order.objects.get()
     assert response.status_code == 422
-    assert "environment.preset" in html
-    assert "environment.notes" in html
+    assert ">Requested environment</th>" in html
+    assert ">vLLM</td>" in html
+    assert ">PyTorch</td>" in html
+    assert ">Notes for the environment</th>" in html
     assert "CUDA 12" in html
+    assert "environment.preset" not in html
     assert f'href="/o/acme/orders/{order.pk}/"' in html
     assert f'href="{REVIEW}?machine={shop.pk}' in html
 
@@ -302,3 +305,173 @@ def test_without_a_machine_the_page_says_what_to_do(client):
     html = client.get(REVIEW).content.decode()
     assert "Without a machine there is nothing to review." in html
     assert 'href="/catalog/"' in html
+
+
+# --- The question that came along ---------------------------------------------------------------------------------
+
+
+def test_launch_of_the_answer_carries_the_whole_question(client, shop):
+    """B2."""
+    make_ai_model()
+    query = "task=run&model=llama-3.1-8b&precision_bits=16&context=4096&requests=1&term_days=7&lots=1&tier=secure"
+    query += "&countries=EU&max_hourly_usd=2.00&budget_usd=300.00"
+    html = client.get(f"/o/acme/launch/result/?{query}").content.decode()
+    link = unescape(re.search(rf'href="({REVIEW}[^"]*)"', html)[1])
+    sent = parse_qs(urlsplit(link).query)
+    assert (sent["countries"], sent["tier"]) == (["EU"], ["secure"])
+    assert (sent["max_hourly_usd"], sent["budget_usd"]) == (["2.00"], ["300.00"])
+    carried = fields(client.get(link).content.decode())
+    assert (carried["countries"], carried["budget_usd"]) == (["EU"], ["300.00"])
+
+
+@pytest.mark.parametrize("place", ["US", None])
+def test_a_machine_outside_the_chosen_countries_is_refused_and_not_named(client, shop, place):
+    """B2."""
+    Machine.objects.update(country=place)
+    query = {"machine": shop.pk, "countries": ["EU", "NO"]}
+    shown = client.get(REVIEW, query)
+    posted = client.post(
+        REVIEW, {**query, "environment": "vllm", "expected_total_usd": "110.00", "idempotency_key": "k"}
+    )
+    for response in (shown, posted):
+        html = response.content.decode()
+        assert response.status_code == 409
+        assert "not inside the countries you chose" in html
+        assert "Norway" in html
+        assert shop.name not in html
+        assert "Confirm order" not in html
+    assert not Order.objects.exists()
+    anywhere = unescape(re.search(r'<a href="([^"]*)">Review it without', shown.content.decode())[1])
+    assert "Confirm order" in client.get(anywhere).content.decode()
+
+
+def test_a_repeat_is_answered_though_the_machine_moved_out_of_the_countries(client, shop):
+    form = fields(page(client, shop, countries="DE"))
+    first = confirm(client, form)
+    Machine.objects.update(country="US")
+    assert confirm(client, form).url == first.url
+
+
+def test_what_was_wished_for_and_is_missed_is_told(client, shop):
+    """B2."""
+    html = page(client, shop, budget_usd="100", max_hourly_usd="0.60", tier="community")
+    assert "It misses what you asked for" in html
+    assert "+$10.00 over your budget" in html
+    assert "+$0.0548 per hour over your maximum" in html
+    assert "Secure instead of Community" in html
+    assert confirm(client, fields(html)).status_code == 302
+    assert "It misses" not in page(client, shop, budget_usd="110", max_hourly_usd="0.66", tier="secure")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("budget_usd", "lots"), ("budget_usd", "-1"), ("budget_usd", "NaN"), ("budget_usd", "1e3"),
+        ("max_hourly_usd", "0"), ("tier", "gold"), ("countries", "Atlantis"), ("countries", "\x00"),
+        ("context", "0"), ("model", "nothing"), ("budget_usd", "9" * 400),
+    ],
+)  # fmt: skip
+def test_a_wrong_answer_of_the_question_is_an_error_at_its_field(client, shop, name, value):
+    """B2."""
+    html = page(client, shop, **{name: value})
+    assert "Confirm order" not in html
+    assert f'href="#id_{name}"' in html
+    assert f'id="id_{name}"' in html
+    assert f'id="id_{name}_error"' in html
+
+
+def test_an_error_is_said_once_and_its_label_once(client, shop):
+    """D3."""
+    html = page(client, shop, lots="0", budget_usd="x", option="nothing")
+    summary = html[html.index("error-summary-title") :].partition("</div>")[0]
+    sentences = re.findall(r"<li>(?:<a[^>]*>)?([^<]*)", summary)
+    assert len(sentences) == len(set(sentences)) == 2
+    assert "Lots must be 1 or more." in sentences
+    assert not re.search(r"(\b\w+\b): \1", summary)
+    html = page(client, shop, option="nothing")
+    assert "There is no option “nothing”." in unescape(html)
+
+
+# --- A machine on which it does not fit ---------------------------------------------------------------------------
+
+
+WORKLOAD = {"task": "run", "model": "llama-3.1-8b", "precision_bits": "16", "context": "131072", "requests": "1"}
+SENTENCE = "I order this machine although the workload does not fit it."
+
+
+def test_what_does_not_fit_needs_its_own_tick_kept_with_the_order(client, shop):
+    """B3."""
+    make_ai_model()
+    html = page(client, shop, **WORKLOAD)
+    assert SENTENCE in html
+    refused = confirm(client, fields(html))
+    assert refused.status_code == 400
+    assert "Confirm that you order it although it does not" in refused.content.decode()
+    assert not Order.objects.exists()
+    receipt = client.get(confirm(client, fields(html), misfit_acknowledged="on").url).content.decode()
+    assert Order.objects.get().misfit_acknowledged
+    assert "ordered although the workload does not fit" in receipt
+
+
+def test_where_it_fits_there_is_nothing_to_acknowledge(client, shop):
+    make_ai_model()
+    html = page(client, shop, **{**WORKLOAD, "context": "4096"})
+    assert SENTENCE not in html
+    confirm(client, fields(html), misfit_acknowledged="on")
+    assert not Order.objects.get().misfit_acknowledged
+
+
+@pytest.mark.parametrize("value", ["0", "false", "no", "off", "1", "true", "ON", " on", "\x00", "x" * 5000])
+@pytest.mark.parametrize("name", ["community_acknowledged", "misfit_acknowledged"])
+def test_only_the_boxs_own_value_is_a_tick(client, name, value):
+    """D5."""
+    make_ai_model()
+    machine = make_machine(tier="community")
+    form = fields(page(client, machine, **WORKLOAD))
+    ticks = {"community_acknowledged": "on", "misfit_acknowledged": "on", name: value}
+    refused = confirm(client, form, **ticks)
+    assert refused.status_code == 400
+    assert not Order.objects.exists()
+    assert name not in fields(refused.content.decode())
+
+
+def test_an_address_ticks_nothing(client):
+    """D5."""
+    make_ai_model()
+    machine = make_machine(tier="community")
+    html = page(client, machine, **WORKLOAD, community_acknowledged="on", misfit_acknowledged="on")
+    assert "Confirm order" in html
+    assert not {"community_acknowledged", "misfit_acknowledged"} & set(fields(html))
+
+
+def test_options_come_in_the_order_of_their_sizes(client, shop):
+    """D8."""
+    for size in ("2,000", "100", "500"):
+        make_option(f"storage-{size.replace(',', '')}", name=f"Storage {size} GB")
+    names = re.findall(r"Storage [0-9,]+ GB", page(client, shop))
+    assert list(dict.fromkeys(names)) == ["Storage 100 GB", "Storage 500 GB", "Storage 2,000 GB"]
+
+
+def test_a_viewer_is_told_the_role_before_what_is_missing(client, acme, shop):
+    """D13."""
+    client.force_login(make_member(acme, "viewer"))
+    for data in ({}, {"machine": shop.pk}, {"machine": "x", "lots": "-1", "expected_total_usd": "?"}):
+        response = client.post(REVIEW, {**data, "confirm": "1"})
+        assert response.status_code == 403
+    assert "Ask an owner or admin" in response.content.decode() or data["machine"] == "x"
+
+
+def test_the_page_of_a_used_key_speaks_in_labels_and_units(client, shop):
+    """D2."""
+    make_ai_model()
+    make_option("storage-500")
+    form = fields(page(client, shop, **{**WORKLOAD, "context": "4096"}))
+    confirm(client, form)
+    response = confirm(client, form, term_days="30", lots="2", option="storage-500:2", context="8192")
+    html = unescape(response.content.decode())
+    table = html[html.index("<table") : html.index("</table>")]
+    for words in ("Term", "7 days", "30 days", "1 lot", "2 lots", "Storage 500 GB × 2", "Workload: Context",
+                  "4,096 tokens", "8,192 tokens", ">none<"):  # fmt: skip
+        assert words in table
+    for code in ("term_days", "None", "{", "[", "workload.", "True"):
+        assert code not in table

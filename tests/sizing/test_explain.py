@@ -256,9 +256,9 @@ def test_memory_is_shown_as_stated_and_as_counted() -> None:
         "24,564 MiB reported by the provider, not verified = 23.99 GiB counted"
     )
     assert explain.memory_text(machine(80 * GIB, "GiB", MemorySource.DATA_CENTER)) == (
-        "80 GiB (data center) = 80.00 GiB counted"
+        "80 GiB measured (data center) = 80.00 GiB counted"
     )
-    assert explain.memory_text(Machine()) == "Memory not reported"
+    assert explain.memory_text(Machine()) == "Memory unknown"
 
 
 def test_the_reading_of_the_unit_is_told_only_where_it_decides() -> None:
@@ -321,7 +321,7 @@ def test_without_a_budget_nothing_is_said_of_it() -> None:
 
 
 def test_a_miss_says_by_how_much() -> None:
-    one = candidate()
+    one = candidate().machine
     assert explain.miss_text(Miss("max_hourly_usd", Decimal("0.0048")), one) == "+$0.0048 per hour over your maximum"
     assert explain.miss_text(Miss("budget_usd", Decimal("20.00")), one) == "+$20.00 over your budget"
     assert explain.miss_text(Miss("tier"), one) == "Secure instead of Community"

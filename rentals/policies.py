@@ -1,0 +1,168 @@
+"""An organization's policy: changing it, and what it says to an order. Asked by pages, and again inside the order."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from django.db.models import Sum
+
+from catalog import countries
+from catalog.models import Machine, Tier
+from rentals.audit import record
+from rentals.errors import NotPermitted, PolicyViolation
+from rentals.members import managed
+from rentals.models import ApiKey, Membership, Order, Organization, OrganizationPolicy
+from rentals.models.organizations import ORDERING_ROLES, Role
+from sizing.answers import HardLimits
+from sizing.explain import places
+
+if TYPE_CHECKING:
+    from rentals.audit import Actor
+    from rentals.quotes import Quote
+
+RULES = ("tiers", "countries", "max_order_usd", "max_month_usd", "order_role", "community_acknowledged")
+
+
+def policy_of(organization: Organization) -> OrganizationPolicy | None:
+    return OrganizationPolicy.objects.for_organization(organization).first()
+
+
+def held_policy(organization: Organization) -> OrganizationPolicy | None:
+    """The policy, its row held until the transaction ends: orders of one organization pass its limits one by one."""
+    return OrganizationPolicy.objects.for_organization(organization).select_for_update(of=("self",)).first()
+
+
+def limits_of(policy: OrganizationPolicy | None) -> HardLimits:
+    """The part of the policy that decides which machines are offered."""
+    return HardLimits(tiers=allowed_tiers(policy), countries=policy.countries if policy else None)
+
+
+def allowed_tiers(policy: OrganizationPolicy | None) -> list[str] | None:
+    """Community only where the organization has said that it knows what it means."""
+    if policy is None or (policy.tiers is None and policy.community_acknowledged):
+        return None
+    tiers = Tier.values if policy.tiers is None else policy.tiers
+    return [tier for tier in tiers if tier != Tier.COMMUNITY or policy.community_acknowledged]
+
+
+def change_policy(manager: Membership, rules: dict[str, Any], *, now: datetime) -> OrganizationPolicy:
+    """The organization's policy with these rules, by the names of RULES.
+
+    Raises: NotPermitted.
+    """
+    with managed(manager) as organization:
+        if not manager.may_manage:
+            raise NotPermitted("Only owners and admins change the policy.")
+        policy = held_policy(organization) or OrganizationPolicy(organization=organization)
+        before = _plain(policy) if policy.pk else {}
+        for name in RULES:
+            setattr(policy, name, rules[name])
+        policy.changed_at, policy.changed_by = now, manager.user
+        policy.save()
+        changed = {name: value for name, value in _plain(policy).items() if before.get(name) != value}
+        if changed:
+            record(organization, "policy.changed", at=now, actor=manager.user, via="page", object_id=organization.slug,
+                   before={name: before.get(name) for name in changed}, now=changed)  # fmt: skip
+    return policy
+
+
+def check_role(policy: OrganizationPolicy | None, organization: Organization, actor: Actor, *, staff: bool) -> None:
+    """Whether the actor's role is high enough. An API key counts as an admin, who alone can make one; staff stand
+    outside of roles.
+
+    Raises: PolicyViolation.
+    """
+    if policy is None or staff:
+        return
+    role: str | None = Role.ADMIN
+    if not isinstance(actor, ApiKey):
+        mine = Membership.objects.for_organization(organization).filter(user=actor)
+        role = mine.values_list("role", flat=True).first()
+    if role not in may_order(policy):
+        least = Role(policy.order_role).label.lower()
+        above = "" if policy.order_role == Role.OWNER else " or above"
+        raise PolicyViolation(
+            "order_role", f"Your organization's policy lets only who is {least}{above} place orders. Ask one of them."
+        )
+
+
+def check_may_order(membership: Membership, policy: OrganizationPolicy | None) -> None:
+    """What a page says before anything else: whether this member may order at all.
+
+    Raises: NotPermitted, PolicyViolation.
+    """
+    if not membership.may_order:
+        raise NotPermitted("Your role in this organization may look, not order. Ask an owner or admin.")
+    check_role(policy, membership.organization, membership.user, staff=False)
+
+
+def may_order(policy: OrganizationPolicy | None) -> tuple[str, ...]:
+    """The roles that may order, highest first."""
+    least = policy.order_role if policy else Role.MEMBER.value
+    return tuple(role.value for role in ORDERING_ROLES[: [r.value for r in ORDERING_ROLES].index(least) + 1])
+
+
+def check_machine(policy: OrganizationPolicy | None, machine: Machine) -> None:
+    """Raises: PolicyViolation."""
+    if policy is None:
+        return
+    if policy.tiers is not None and machine.tier not in policy.tiers:
+        allowed = ", ".join(Tier(tier).label for tier in policy.tiers) or "no tier"
+        raise PolicyViolation("tiers", f"Your organization's policy allows {allowed} machines only.")
+    if machine.tier == Tier.COMMUNITY and not policy.community_acknowledged:
+        raise PolicyViolation(
+            "community_acknowledged",
+            "Your organization's policy does not allow Community machines: nobody has acknowledged for it that their "
+            "providers can read the session's memory.",
+        )
+    if policy.countries is not None and machine.country not in countries.expand(policy.countries):
+        allowed = f"only machines in {places(tuple(policy.countries))}" if policy.countries else "no country"
+        raise PolicyViolation("countries", f"Your organization's policy allows {allowed}.")
+
+
+def check_spending(
+    policy: OrganizationPolicy | None, organization: Organization, total_usd: Decimal, *, now: datetime
+) -> None:
+    """Raises: PolicyViolation."""
+    if policy is None:
+        return
+    if policy.max_order_usd is not None and total_usd > policy.max_order_usd:
+        raise PolicyViolation(
+            "max_order_usd",
+            f"Your organization's policy allows at most ${policy.max_order_usd:,.2f} per order; "
+            f"this one is ${total_usd:,.2f}.",
+        )
+    if policy.max_month_usd is not None:
+        spent = spent_in_month(organization, now=now)
+        if spent + total_usd > policy.max_month_usd:
+            raise PolicyViolation(
+                "max_month_usd",
+                f"Your organization's policy allows ${policy.max_month_usd:,.2f} per calendar month (UTC). "
+                f"${spent:,.2f} is ordered this month, and this order is ${total_usd:,.2f}.",
+            )
+
+
+def check(policy: OrganizationPolicy | None, organization: Organization, offer: Quote, *, now: datetime) -> None:
+    """Every rule about what is ordered; who orders is `check_role`'s.
+
+    Raises: PolicyViolation.
+    """
+    check_machine(policy, offer.machine)
+    check_spending(policy, organization, offer.total_usd, now=now)
+
+
+def spent_in_month(organization: Organization, *, now: datetime) -> Decimal:
+    """What was ordered in the calendar month of `now` in UTC. Units: USD."""
+    start = now.astimezone(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    end = start.replace(year=start.year + start.month // 12, month=start.month % 12 + 1)
+    placed = Order.objects.for_organization(organization).filter(starts_at__gte=start, starts_at__lt=end)
+    total = placed.exclude(status="cancelled").aggregate(total=Sum("total_usd"))["total"]
+    # SQLite adds up decimals as floats; to the cent it is right for any sum that a column holds.
+    return Decimal(total or 0).quantize(Decimal("0.01"))
+
+
+def _plain(policy: OrganizationPolicy) -> dict[str, Any]:
+    values = {name: getattr(policy, name) for name in RULES}
+    return {name: str(value) if isinstance(value, Decimal) else value for name, value in values.items()}
