@@ -19,6 +19,12 @@ from sizing.own_shape import OwnShape, check_token
 from sizing.workload_form import figure_label
 
 _NOT_KEPT = ("model", "shape")
+_LABELS = {
+    "intermediate_size": "MLP width",
+    "expert_intermediate_size": "Expert width",
+    "dtype": "Data type",
+    "state_bytes_per_sequence": "State per sequence, in bytes",
+}
 
 
 @never_cache
@@ -76,7 +82,7 @@ def reading_context(model: OwnShape, document: dict[str, Any]) -> dict[str, Any]
 
 def _label(figure: str) -> str:
     words = figure_label(figure).removeprefix("number of ")
-    return words[:1].upper() + words[1:]
+    return _LABELS.get(figure, words[:1].upper() + words[1:])
 
 
 def _form_page(request: HttpRequest, form: OwnModelForm, *, status: int = 200) -> HttpResponse:
