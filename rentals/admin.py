@@ -15,6 +15,7 @@ from django.urls import path, reverse
 from django.utils import timezone
 from django.utils.html import format_html
 
+from rentals.admin_delivery import CancelsOrders
 from rentals.admin_forms import MembershipFormSet, PlaceOrderForm
 from rentals.api_keys import revoke_api_key
 from rentals.errors import IdempotencyMismatch, PriceChanged, RentalError
@@ -92,7 +93,7 @@ class AllocationInline(ReadOnly, admin.TabularInline):
 
 
 @admin.register(Order)
-class OrderAdmin(ReadOnly, admin.ModelAdmin):
+class OrderAdmin(ReadOnly, CancelsOrders):
     list_display = [
         "reference", "organization", "machine_name", "lots", "term_days", "total_usd", "state_now", "starts_at",
         "ends_at", "placed_via",

@@ -13,6 +13,7 @@ from django.urls import reverse
 from catalog import wording
 from catalog.models import Machine
 from rentals.models import Allocation, ApiKey, AuditEvent, Membership, Order, Organization
+from rentals.models.orders import Status
 from rentals.quotes import Quote
 from rentals.totals import Line
 
@@ -77,10 +78,21 @@ def order_document(order: Order, allocations: Iterable[Allocation], *, now: date
         "misfit_acknowledged": order.misfit_acknowledged,
         "starts_at": instant(order.starts_at),
         "ends_at": instant(order.ends_at),
+        "cancellation": _cancellation(order),
         "allocations": [_allocation(allocation, order, now) for allocation in allocations],
         "sizing": order.sizing,
         "idempotency_key": order.idempotency_key,
         "html_url": _page("order", order.organization.slug, order.pk),
+    }
+
+
+def _cancellation(order: Order) -> dict[str, Any] | None:
+    if order.status != Status.CANCELLED:
+        return None
+    return {
+        "cancelled_at": instant(order.ended_at),
+        "reason": order.cancel_reason,
+        "credit_usd": f"{order.credit_usd:.2f}",
     }
 
 

@@ -140,7 +140,9 @@ def _told(order: Order) -> Iterable[Membership]:
 
 def _still_true(notice: Notice, now: datetime) -> bool:
     """Whether the mail may go out now: to a member, and nothing of "ends tomorrow" about what is over."""
-    if not Membership.objects.filter(organization_id=notice.organization_id, user_id=notice.user_id).exists():
+    if notice.user_id is None or not (
+        Membership.objects.for_organization(notice.organization).filter(user_id=notice.user_id).exists()
+    ):
         return False
     return notice.kind != Notice.Kind.ENDS_SOON or notice.order.status_at(now) == Status.ACTIVE
 

@@ -10,14 +10,14 @@ from urllib.parse import urlencode
 
 from catalog import countries
 from rentals.api.examples import receipt_command
-from rentals.models import Allocation, Order
+from rentals.models import Allocation, Connection, Order
 from rentals.models.orders import Status
 from sizing.explain.words import counted
 
 
 @dataclass(frozen=True)
 class Step:
-    """One step of an order's life. `state` is done, current or to come ("")."""
+    """One step of an order's life. `state` is done, current, to come ("") or, where it broke off, "current bad"."""
 
     label: str
     state: str
@@ -40,6 +40,7 @@ class Lot:
     state: Allocation.State
     label: str
     delivered_at: datetime | None
+    connection: Connection | None = None
 
 
 @dataclass(frozen=True)
@@ -58,9 +59,19 @@ class Receipt:
     def running(self) -> bool:
         return self.status == Status.ACTIVE
 
+    @property
+    def connected(self) -> bool:
+        return any(lot.connection for lot in self.lots)
 
-def receipt(order: Order, *, now: datetime) -> Receipt:
+    @property
+    def handed_over(self) -> bool:
+        return all(lot.delivered_at for lot in self.lots)
+
+
+def receipt(order: Order, *, now: datetime, connections: bool = False) -> Receipt:
+    """`connections`: whether to tell how the lots are reached, while the order runs; for who may order, nobody else."""
     allocations = list(order.allocations.all())
+    told = _connections(order) if connections and order.status_at(now) == Status.ACTIVE else {}
     return Receipt(
         order=order,
         status=order.status_at(now),
@@ -72,6 +83,7 @@ def receipt(order: Order, *, now: datetime) -> Receipt:
                 allocation.state_at(order, now),
                 allocation.label_at(order, now),
                 allocation.delivered_at,
+                told.get(allocation.pk),
             )
             for allocation in allocations
         ),
@@ -99,11 +111,17 @@ def _steps(order: Order, allocations: list[Allocation], now: datetime) -> list[S
         Step("Running", "done" if over else "current" if ready else "", None, "Until the end of the paid period."),
     ]
     if status == Status.CANCELLED:
-        return [*steps[:1], Step("Cancelled", "current", order.ended_at)]
+        note = f"{order.cancel_reason} Credit: ${order.credit_usd:,}."
+        return [*steps[:1], Step("Cancelled", "current bad", order.ended_at, note)]
     return [
         *steps,
         Step("Ended", "current" if over else "", order.ends_at, "Exactly, whether stopped in between or not."),
     ]
+
+
+def _connections(order: Order) -> dict[int, Connection]:
+    rows = Connection.objects.for_organization(order.organization).filter(allocation__order=order)
+    return {connection.allocation_id: connection for connection in rows}
 
 
 def _country(code: str | None) -> str:

@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, path
 
-from rentals.views import joining, keys, members, orders, organizations, own_models, review, wizard
+from rentals.views import joining, keys, members, orders, organizations, own_models, review, ssh_keys, wizard
 
 _ORDER = "o/<slug:organization>/orders/<uuid:order_id>/"
 _MEMBER = "o/<slug:organization>/members/<int:membership_id>/"
@@ -29,6 +29,8 @@ urlpatterns: list[URLPattern] = [
     path(f"{_MEMBER}transfer/", members.transfer, name="member-transfer"),
     path(f"{_INVITATION}resend/", members.resend_invitation, name="invitation-resend"),
     path(f"{_INVITATION}revoke/", members.revoke_invitation, name="invitation-revoke"),
+    path("o/<slug:organization>/ssh-keys/", ssh_keys.ssh_keys, name="ssh-keys"),
+    path("o/<slug:organization>/ssh-keys/<int:ssh_key_id>/remove/", ssh_keys.remove, name="ssh-key-remove"),
     path("o/<slug:organization>/orders/", orders.orders, name="orders"),
     path("o/<slug:organization>/orders/review/", review.order_review, name="order-review"),
     path(_ORDER, orders.order, name="order"),

@@ -1,5 +1,7 @@
 """Short ways to make the rows a test needs. Every argument has a default; a test names only what it is about."""
 
+import base64
+import hashlib
 from decimal import Decimal
 from itertools import count
 from typing import Any
@@ -14,11 +16,13 @@ from catalog.pricing import package_price
 from catalog.units import GIB
 from rentals.api_keys import create_api_key
 from rentals.baskets import Basket
+from rentals.deliveries import Details, deliver
 from rentals.invitations import invite
 from rentals.models import Membership, Organization
 from rentals.ordering import place_order
 from rentals.own_models import add_own_model
 from rentals.quotes import quote
+from rentals.ssh_keys import add_key, read_key
 from sizing.models import AiModel
 from sizing.own_reading import read_files
 from tests.sizing.own_files import config
@@ -154,3 +158,23 @@ def make_own_model(organization: Any, name: str = "My Llama", *, files: tuple[by
     first, *weights = files or (config(),)
     membership = Membership.objects.get(organization=organization, user=by or organization.owner)
     return add_own_model(membership, read_files(first, weights, name), now=timezone.now())
+
+
+def ssh_line(name: str = "ada@laptop") -> str:
+    """A sound ssh-ed25519 line; another name is another key."""
+    fields = (b"ssh-ed25519", hashlib.sha256(name.encode()).digest())
+    blob = b"".join(len(field).to_bytes(4, "big") + field for field in fields)
+    return f"ssh-ed25519 {base64.b64encode(blob).decode()} {name}"
+
+
+def make_ssh_key(organization: Any, name: str = "ada@laptop") -> Any:
+    """A key of the organization, added by its owner."""
+    member = Membership.objects.get(organization=organization, user=organization.owner)
+    return add_key(member, read_key(ssh_line(name)), now=timezone.now())
+
+
+def make_delivered(order: Any, number: int = 1, *, now: Any = None, **details: Any) -> Any:
+    """Lot `number` of the order, handed over by a member of the staff."""
+    staff = User.objects.filter(is_staff=True).first() or make_user(is_staff=True)
+    fields = {"host": "gpu1.example.net", "login": "ubuntu", **details}
+    return deliver(order.allocations.get(number=number).pk, Details(**fields), actor=staff, now=now or timezone.now())

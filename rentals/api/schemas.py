@@ -124,6 +124,14 @@ class Allocation(Lot):
     html_url = serializers.URLField()
 
 
+class Cancellation(serializers.Serializer[Any]):
+    """Why the operator cancelled the order, and what was credited of its total."""
+
+    cancelled_at = serializers.DateTimeField()
+    reason = serializers.CharField()
+    credit_usd = money()
+
+
 class Order(serializers.Serializer[Any]):
     id = serializers.UUIDField()
     status = serializers.ChoiceField(Status.choices)
@@ -138,6 +146,7 @@ class Order(serializers.Serializer[Any]):
     misfit_acknowledged = serializers.BooleanField()
     starts_at = serializers.DateTimeField()
     ends_at = serializers.DateTimeField()
+    cancellation = Cancellation(allow_null=True)
     allocations = Lot(many=True)
     sizing = serializers.DictField(
         child=serializers.JSONField(), allow_null=True, help_text="The sizing answer it was bought for."

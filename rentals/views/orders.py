@@ -43,8 +43,7 @@ def orders(request: TenantRequest) -> HttpResponse:
 @organization_page
 def order(request: TenantRequest, order_id: UUID) -> HttpResponse:
     found = _order(request, order_id)
-    context = {"receipt": receipt(found, now=timezone.now()), "order": found, "membership": request.membership}
-    return render(request, "rentals/order.html", context)
+    return _page(request, found, 200)
 
 
 @require_safe
@@ -77,19 +76,21 @@ def _set_state(request: TenantRequest, order_id: UUID, number: int, verb) -> Htt
         return nothing_done(request, "order", found.pk)
     if not request.membership.may_order:
         messages.error(request, "Your role in this organization may look, not stop or start. Ask an owner or admin.")
-        return _again(request, found, 403)
+        return _page(request, found, 403)
     now = timezone.now()
     try:
         allocation = verb(found, number, actor=request.user, via="page", now=now)
     except OrderOver as error:
         messages.error(request, error.message)
-        return _again(request, found, 409)
+        return _page(request, found, 409)
     messages.success(request, f"Lot {number}: {allocation.label_at(found, now)}.")
     return redirect("order", request.organization.slug, found.pk)
 
 
-def _again(request: TenantRequest, found: Order, status: int) -> HttpResponse:
-    context = {"receipt": receipt(found, now=timezone.now()), "order": found, "membership": request.membership}
+def _page(request: TenantRequest, found: Order, status: int) -> HttpResponse:
+    membership = request.membership
+    shown = receipt(found, now=timezone.now(), connections=membership.may_order)
+    context = {"receipt": shown, "order": found, "membership": membership}
     return render(request, "rentals/order.html", context, status=status)
 
 

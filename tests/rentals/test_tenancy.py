@@ -10,9 +10,9 @@ import pytest
 from django.urls import reverse
 
 from rentals.api_urls import urlpatterns as api_patterns
-from rentals.models import ApiKey, Invitation, Membership, OwnModel
+from rentals.models import ApiKey, Invitation, Membership, OwnModel, SshKey
 from rentals.urls import urlpatterns
-from tests.factories import make_api_key, make_invitation, make_machine, make_order, make_own_model
+from tests.factories import make_api_key, make_invitation, make_machine, make_order, make_own_model, make_ssh_key
 
 # Signed-in pages that are about the person, not about one organization.
 PERSONAL = {"order-review-entry", "organization-new"}
@@ -32,6 +32,7 @@ def address(pattern, organization, order):
         "key_id": ApiKey.objects.filter(organization=organization).latest("pk").pk,
         "invitation_id": Invitation.objects.filter(organization=organization).latest("pk").pk,
         "model_slug": OwnModel.objects.filter(organization=organization).latest("pk").slug,
+        "ssh_key_id": SshKey.objects.filter(organization=organization).latest("pk").pk,
         "membership_id": Membership.objects.filter(organization=organization).latest("pk").pk,
     }
     names = set(pattern.pattern.converters)
@@ -46,6 +47,7 @@ def secret_order(globex):
     make_api_key(globex, name="globex-secret")
     make_invitation(globex, "globex-secret@example.com")
     make_own_model(globex, "Secret of Globex")
+    make_ssh_key(globex, "globex-secret")
     return make_order(globex, make_machine(name="globex-secret"), environment_notes="globex-secret")
 
 
@@ -69,6 +71,7 @@ def test_a_stranger_finds_no_page_of_the_organization(client, acme, globex, secr
     assert Membership.objects.filter(organization=globex).count() == 1
     assert ApiKey.objects.get(organization=globex).revoked_at is None
     assert Invitation.objects.get(organization=globex).revoked_at is None
+    assert SshKey.objects.filter(organization=globex).exists()
 
 
 @pytest.mark.parametrize("method", ["get", "post"])
@@ -97,6 +100,7 @@ def test_a_foreign_id_under_ones_own_organization_does_not_exist(client, acme, g
     foreign = address(pattern, globex, secret_order).replace("/o/globex/", "/o/acme/")
     missing = foreign.replace(str(secret_order.pk), str(uuid.uuid4()))
     missing = missing.replace(f"keys/{ApiKey.objects.latest('pk').pk}/", "keys/999999/")
+    missing = missing.replace(f"ssh-keys/{SshKey.objects.latest('pk').pk}/", "ssh-keys/999999/")
     missing = missing.replace("models/secret-of-globex/", "models/nobodys/")
     missing = missing.replace(f"members/{Membership.objects.latest('pk').pk}/", "members/999999/")
     missing = missing.replace(f"invitations/{Invitation.objects.latest('pk').pk}/", "invitations/999999/")
@@ -121,7 +125,8 @@ def test_a_removed_member_finds_no_page_any_more(client, acme):
 
 def test_the_lists_of_one_organization_never_show_anothers(client, acme, secret_order):
     client.force_login(acme.owner)
-    for name in ("organization", "orders", "members", "keys", "own-models", "organization-launch"):
+    names = ["organization", "orders", "members", "keys", "own-models", "organization-launch"]
+    for name in [*names, "ssh-keys"]:
         assert not leaks(client.get(reverse(name, args=["acme"])))
 
 

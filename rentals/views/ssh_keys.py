@@ -1,0 +1,61 @@
+"""An organization's SSH public keys: list, add, remove. Everybody in it may look; who may order may change."""
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods
+
+from rentals import ssh_keys as acts
+from rentals.delivery_forms import SshKeyForm
+from rentals.errors import InvalidSshKey, NotPermitted
+from rentals.models import SshKey
+from rentals.scoping import TenantRequest, nothing_done, organization_page
+
+_MAX_ID = 2**63 - 1
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@organization_page
+def ssh_keys(request: TenantRequest) -> HttpResponse:
+    if request.method != "POST":
+        return _list(request, SshKeyForm())
+    if not request.membership.may_order:
+        raise PermissionDenied("Your role in this organization may look, not change keys. Ask an owner or admin.")
+    form = SshKeyForm(request.POST)
+    if not form.is_valid():
+        return _list(request, form, status=400)
+    try:
+        key = acts.read_key(form.cleaned_data["key"], name=form.cleaned_data["name"])
+        acts.add_key(request.membership, key, now=timezone.now())
+    except InvalidSshKey as error:
+        form.add_error("key", error.message)
+        return _list(request, form.without_private_key(), status=400)
+    except NotPermitted as error:
+        raise PermissionDenied(error.message) from error
+    messages.success(request, f"The key {key.comment} is added. It is put on lots that are prepared from now on.")
+    return redirect("ssh-keys", request.organization.slug)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@organization_page
+def remove(request: TenantRequest, ssh_key_id: int) -> HttpResponse:
+    mine = SshKey.objects.for_organization(request.organization)
+    key = get_object_or_404(mine, pk=min(ssh_key_id, _MAX_ID))
+    if request.method != "POST":
+        return nothing_done(request, "ssh-keys")
+    try:
+        acts.remove_key(request.membership, key.pk, now=timezone.now())
+    except SshKey.DoesNotExist:
+        raise Http404("There is no such key.") from None
+    except NotPermitted as error:
+        raise PermissionDenied(error.message) from error
+    messages.success(request, f"The key {key.comment} is removed from the list. Lots that have it already keep it.")
+    return redirect("ssh-keys", request.organization.slug)
+
+
+def _list(request: TenantRequest, form: SshKeyForm, *, status: int = 200) -> HttpResponse:
+    rows = SshKey.objects.for_organization(request.organization)
+    context = {"form": form, "rows": rows, "membership": request.membership}
+    return render(request, "rentals/ssh_keys.html", context, status=status)

@@ -1,0 +1,160 @@
+"""Handing lots over: staff's queue, and what the organization's members see of it."""
+
+from datetime import timedelta
+
+import pytest
+from django.urls import reverse
+
+from rentals.cancellations import cancel_order
+from rentals.deliveries import Details, deliver, to_deliver
+from rentals.errors import InvalidConnection, NotPermitted, OrderOver
+from rentals.models import AuditEvent, Connection
+from tests.factories import make_delivered, make_machine, make_member, make_order, make_ssh_key, make_user
+
+
+@pytest.fixture
+def staff(db):
+    return make_user("staff@example.com", is_staff=True, is_superuser=True)
+
+
+def order_page(client, order, user):
+    client.force_login(user)
+    return client.get(f"/o/acme/orders/{order.pk}/").content.decode()
+
+
+def test_a_lot_is_being_prepared_until_it_is_handed_over(client, acme, now):
+    order = make_order(acme, make_machine(lots=2), lots=2, placement={"now": now - timedelta(hours=1)})
+    html = order_page(client, order, acme.owner)
+    assert html.count(">Preparing</span>") == 2
+    assert "0 of 2 lots handed over." in html
+    make_delivered(order, 2, host="gpu7.example.net", login="ada", port=2222, notes="Data is in /data.")
+    html = order_page(client, order, acme.owner)
+    assert html.count(">Preparing</span>") == 1
+    for words in ("1 of 2 lots handed over.", "ssh -p 2222 ada@gpu7.example.net", "Data is in /data."):
+        assert words in html
+
+
+def test_viewers_documents_and_the_trail_do_not_tell_how_a_lot_is_reached(client, acme, now):
+    order = make_order(acme, placement={"now": now - timedelta(hours=1)})
+    make_delivered(order, host="gpu7.example.net", login="ada", notes="Data is in /data.")
+    assert "gpu7" in order_page(client, order, make_member(acme))
+    viewer = make_member(acme, "viewer")
+    assert "gpu7" not in order_page(client, order, viewer)
+    assert b"gpu7" not in client.get(f"/o/acme/orders/{order.pk}/receipt.json").content
+    assert not any("gpu7" in str(event.data) for event in AuditEvent.objects.all())
+
+
+def test_what_is_over_is_not_told_any_more(client, acme, now):
+    order = make_order(acme, placement={"now": now - timedelta(days=7, seconds=1)})
+    make_delivered(order, host="gpu7.example.net", now=now - timedelta(days=1))
+    assert "gpu7" not in order_page(client, order, acme.owner)
+
+
+def test_a_correction_does_not_move_the_moment_of_handing_over(acme, now):
+    order = make_order(acme, placement={"now": now})
+    first = make_delivered(order, now=now)
+    again = make_delivered(order, host="gpu2.example.net", now=now + timedelta(hours=1))
+    assert again.delivered_at == first.delivered_at == now
+    assert Connection.objects.get().host == "gpu2.example.net"
+    actions = set(AuditEvent.objects.values_list("action", flat=True))
+    assert {"allocation.delivered", "allocation.connection_changed"} <= actions
+
+
+def test_nothing_is_handed_over_of_an_order_that_is_over(acme, staff, now):
+    ended, cancelled = make_order(acme, placement={"now": now}), make_order(acme, placement={"now": now})
+    cancel_order(cancelled.pk, reason="x", credit_usd=cancelled.total_usd, actor=staff, now=now)
+    for order, moment in ((ended, ended.ends_at), (cancelled, now)):
+        with pytest.raises(OrderOver):
+            make_delivered(order, now=moment)
+    assert not Connection.objects.exists()
+
+
+def test_only_staff_hand_over(acme, now):
+    order = make_order(acme, placement={"now": now})
+    with pytest.raises(NotPermitted):
+        deliver(order.allocations.get().pk, Details("a.example", "ada"), actor=acme.owner, now=now)
+
+
+@pytest.mark.parametrize("host", ["gpu7.example.net", "10.0.0.7", "2001:db8::1", "a", "x-1.example"])
+def test_hosts(host):
+    assert Details(host, "ubuntu").host == host
+
+
+@pytest.mark.parametrize(
+    ("field", "values"),
+    [
+        ("host", {"host": ""}),
+        ("host", {"host": "-oProxyCommand=x"}),
+        ("host", {"host": "a b"}),
+        ("host", {"host": "999.1.1.1"}),
+        ("host", {"host": "a" * 254}),
+        ("host", {"host": "a\x00"}),
+        ("host", {"host": "fe80::1%eth0"}),
+        ("port", {"port": 0}),
+        ("port", {"port": 65536}),
+        ("port", {"port": True}),
+        ("login", {"login": ""}),
+        ("login", {"login": "-x"}),
+        ("login", {"login": "a;b"}),
+        ("login", {"login": "root\n"}),
+        ("notes", {"notes": "x" * 1001}),
+        ("notes", {"notes": "\x00"}),
+        ("notes", {"notes": "\ud800"}),
+    ],
+)
+def test_details_that_are_no_connection_are_refused(field, values):
+    with pytest.raises(InvalidConnection) as refused:
+        Details(**{"host": "a.example", "login": "ubuntu", **values})
+    assert refused.value.field == field
+
+
+def test_the_queue_has_the_longest_waiting_first_and_only_what_is_to_deliver(client, acme, staff, now):
+    machine = make_machine(lots=9)
+    newer = make_order(acme, machine, placement={"now": now - timedelta(hours=1)})
+    older = make_order(acme, machine, lots=2, placement={"now": now - timedelta(hours=5)})
+    done = make_order(acme, machine, placement={"now": now - timedelta(hours=6)})
+    over = make_order(acme, machine, placement={"now": now - timedelta(days=8)})
+    make_delivered(done, now=now)
+    assert [(lot.order_id, lot.number) for lot in to_deliver(now)] == [(older.pk, 1), (older.pk, 2), (newer.pk, 1)]
+    client.force_login(staff)
+    html = client.get("/admin/rentals/allocation/").content.decode()
+    assert html.index(f"{older.reference}, lot 1") < html.index(f"{newer.reference}, lot 1")
+    assert done.reference not in html
+    assert over.reference not in html
+    assert done.reference in client.get("/admin/rentals/allocation/?delivery=delivered").content.decode()
+    assert over.reference in client.get("/admin/rentals/allocation/?delivery=all").content.decode()
+
+
+def test_staff_hand_a_lot_over_on_its_page(client, acme, staff, now):
+    order = make_order(acme, environment_notes="CUDA 12.4", placement={"now": now})
+    key = make_ssh_key(acme)
+    lot = order.allocations.get()
+    page = reverse("admin:rentals_allocation_change", args=[lot.pk])
+    client.force_login(staff)
+    html = client.get(page).content.decode()
+    assert "CUDA 12.4" in html
+    assert key.blob.rstrip("=") in html.replace("&#x2B;", "+")
+    form = {"host": "gpu7.example.net", "port": "22", "login": "ubuntu", "notes": ""}
+    assert "Give a host name" in client.post(page, {**form, "host": "-o x"}).content.decode()
+    assert client.post(page, {**form, "port": "99999"}).status_code == 200
+    assert not Connection.objects.exists()
+    assert client.post(page, form).status_code == 302
+    lot.refresh_from_db()
+    assert lot.delivered_at is not None
+    client.post(page, {**form, "host": "gpu8.example.net"})
+    assert Connection.objects.get().host == "gpu8.example.net"
+    assert 'value="gpu8.example.net"' in client.get(page).content.decode()
+
+
+@pytest.mark.parametrize("address", ["999999", "x", "9" * 30])
+def test_a_lot_that_is_not_there(client, staff, address):
+    client.force_login(staff)
+    assert client.get(f"/admin/rentals/allocation/{address}/change/").status_code == 404
+
+
+def test_staff_without_rights_see_no_queue(client, acme):
+    lot = make_order(acme).allocations.get()
+    client.force_login(make_user("looking@example.com", is_staff=True))
+    page = reverse("admin:rentals_allocation_change", args=[lot.pk])
+    assert client.get(page).status_code == 403
+    assert client.post(page, {"host": "a.example", "port": "22", "login": "x"}).status_code == 403
