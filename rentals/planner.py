@@ -1,7 +1,7 @@
 """Fixed terms one after the other: the cheapest that cover some days, and the longest that a budget pays for.
 
-Plain values in and out. Terms follow each other without a gap; each has a price of its own, rounded once, so the total is
-the sum of what will be ordered, to the cent.
+Plain values in and out. Terms follow each other without a gap; each has a price of its own, rounded once, so the total
+is the sum of what will be ordered, to the cent.
 """
 
 from __future__ import annotations

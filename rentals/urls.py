@@ -2,7 +2,19 @@
 
 from django.urls import URLPattern, path
 
-from rentals.views import joining, keys, members, orders, organizations, own_models, review, ssh_keys, wizard
+from rentals.views import (
+    joining,
+    keys,
+    members,
+    orders,
+    organizations,
+    own_models,
+    planner,
+    review,
+    ssh_keys,
+    statements,
+    wizard,
+)
 
 _ORDER = "o/<slug:organization>/orders/<uuid:order_id>/"
 _MEMBER = "o/<slug:organization>/members/<int:membership_id>/"
@@ -31,6 +43,11 @@ urlpatterns: list[URLPattern] = [
     path(f"{_INVITATION}revoke/", members.revoke_invitation, name="invitation-revoke"),
     path("o/<slug:organization>/ssh-keys/", ssh_keys.ssh_keys, name="ssh-keys"),
     path("o/<slug:organization>/ssh-keys/<int:ssh_key_id>/remove/", ssh_keys.remove, name="ssh-key-remove"),
+    path("o/<slug:organization>/planner/", planner.planner, name="planner"),
+    path("o/<slug:organization>/statements/", statements.statements, name="statements"),
+    path("o/<slug:organization>/statements/<slug:month>/", statements.statement, name="statement"),
+    path("o/<slug:organization>/statements/<slug:month>.csv", statements.statement_csv, name="statement-csv"),
+    path("o/<slug:organization>/orders.csv", statements.orders_csv, name="orders-csv"),
     path("o/<slug:organization>/orders/", orders.orders, name="orders"),
     path("o/<slug:organization>/orders/review/", review.order_review, name="order-review"),
     path(_ORDER, orders.order, name="order"),
