@@ -16,7 +16,7 @@ from catalog.querysets import MachineQuerySet
 from catalog.units import gib_to_bytes
 
 DEFAULT_TERM_DAYS = 7
-TERMS = {"7": "7 days", "30": "30 days", "3": "3 days (trial)"}
+TERMS = {"3": "3 days (trial)", "7": "7 days", "30": "30 days"}
 SORTS = {
     "price": "Price, lowest first",
     "-price": "Price, highest first",
@@ -121,7 +121,7 @@ class CatalogFilter(forms.Form):
         error_messages={**_number_messages("the price in USD"), "max_decimal_places": "Use at most two decimals."},
     )
     term_days = forms.ChoiceField(
-        label="Term", required=False, error_messages={"invalid_choice": "Choose a term of 7, 30 or 3 days."}
+        label="Term", required=False, error_messages={"invalid_choice": "Choose a term of 3, 7 or 30 days."}
     )
     available = forms.BooleanField(label="Available now only", required=False, widget=forms.CheckboxInput())
     countries = _AnyOf(

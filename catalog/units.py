@@ -1,6 +1,6 @@
 """Memory units, for admin and pages: GiB = 2^30 bytes, GB = 10^9 bytes. The sizing engine knows only bytes."""
 
-from decimal import ROUND_CEILING, ROUND_HALF_UP, Decimal
+from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_HALF_UP, Decimal
 
 GIB = 2**30
 MIB = 2**20
@@ -19,6 +19,40 @@ def to_gib(size_bytes: int) -> Decimal:
     Decimal('22.35')
     """
     return (Decimal(size_bytes) / GIB).quantize(_TWO_PLACES, rounding=ROUND_HALF_UP)
+
+
+def figure(size_bytes: int) -> str:
+    """The same as text for a column of GiB; what is there is never shown as 0.00.
+
+    >>> figure(24 * GB), figure(1), figure(0)
+    ('22.35', '< 0.01', '0.00')
+    """
+    rounded = to_gib(size_bytes)
+    return "< 0.01" if size_bytes > 0 and rounded == 0 else f"{rounded:,}"
+
+
+def gib_text(size_bytes: int) -> str:
+    """The same with its unit, for sentences.
+
+    >>> gib_text(24 * GB), gib_text(1)
+    ('22.35 GiB', 'less than 0.01 GiB')
+    """
+    if size_bytes > 0 and to_gib(size_bytes) == 0:
+        return "less than 0.01 GiB"
+    return f"{to_gib(size_bytes):,} GiB"
+
+
+def counted_text(size_bytes: int) -> str:
+    """A memory that is compared exactly: one that rounding would lift to a whole figure says so.
+
+    >>> counted_text(16380 * MIB), counted_text(24564 * MIB)
+    ('just under 16.00 GiB (15.996)', '23.99 GiB')
+    """
+    rounded, exact = to_gib(size_bytes), Decimal(size_bytes) / GIB
+    if rounded > exact and rounded == int(rounded):
+        places = next(n for n in range(3, 40) if exact.quantize(Decimal(1).scaleb(-n), ROUND_DOWN) < rounded)
+        return f"just under {rounded:,} GiB ({exact.quantize(Decimal(1).scaleb(-places), ROUND_DOWN):,})"
+    return gib_text(size_bytes)
 
 
 def gib_to_bytes(gib: Decimal) -> int:

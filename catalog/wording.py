@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from catalog import countries
 from catalog.models import Machine, MemorySource, MemoryUnit, Tier
-from catalog.units import to_gib
+from catalog.units import counted_text
 
 COMMUNITY_SENTENCE = (
     "Community machines run on the provider's own hardware; the provider can read the memory of the session."
@@ -14,15 +14,16 @@ COMMUNITY_SENTENCE = (
 _STATED = {
     MemorySource.DATA_CENTER: "measured (data center)",
     MemorySource.DATASHEET: "nominal (datasheet)",
-    MemorySource.PROVIDER_REPORT: "reported (provider, not verified)",
+    MemorySource.PROVIDER_REPORT: "reported by the provider, not verified",
 }
 _PROVENANCE = {
     MemorySource.DATA_CENTER: "The memory figure was measured by the data center that operates the machine.",
     MemorySource.DATASHEET: (
         "The memory figure is the manufacturer's datasheet, read as GB of 10^9 bytes, so it never promises too much."
     ),
-    MemorySource.PROVIDER_REPORT: "The memory figure is what the provider's machine reports. Nobody verified it.",
+    MemorySource.PROVIDER_REPORT: "The memory figure is reported by the provider, not verified.",
 }
+EU_LABEL = "EU (27 countries)"
 UNKNOWN_MEMORY = "Memory unknown"
 _NO_PROVENANCE = "No memory figure is known, so this machine is never recommended for a workload."
 
@@ -37,8 +38,8 @@ class Limit(NamedTuple):
 def country(code: str) -> str:
     """A country, or the word `EU`, as a filter names it."""
     if code == countries.EU:
-        return "EU (27 countries)"
-    return f"{countries.names()[code]} ({code})"
+        return EU_LABEL
+    return countries.names()[code]
 
 
 def memory(machine: Machine) -> str:
@@ -50,7 +51,7 @@ def memory(machine: Machine) -> str:
         return UNKNOWN_MEMORY
     figure = _plain(machine.memory_figure)
     stated = f"{figure} {MemoryUnit(machine.memory_unit).value} {_STATED[MemorySource(machine.memory_source)]}"
-    return f"{stated} = {to_gib(machine.gpu_memory_bytes)} GiB counted"
+    return f"{stated} = {counted_text(machine.gpu_memory_bytes)} counted"
 
 
 def provenance(machine: Machine) -> str:
@@ -59,7 +60,7 @@ def provenance(machine: Machine) -> str:
 
 
 def lots(machine: Machine) -> str:
-    """ "3 of 4 lots free"."""
+    """ "3 of 4 lots free"; the noun goes by the number before it: "0 of 1 lot free"."""
     return f"{machine.free_lots:,} of {machine.lots:,} {'lot' if machine.lots == 1 else 'lots'} free"
 
 

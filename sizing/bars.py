@@ -7,7 +7,7 @@ with two decimals, so that text keeps its size on every screen; the table beside
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from catalog.units import to_gib
+from catalog.units import figure
 from sizing.engine.estimate import MemoryEstimate
 
 # Lines take fills in turn, by their place: neighbours always stand out, however many networks a pipeline has. Patterns,
@@ -109,7 +109,7 @@ def memory_bar(estimate: MemoryEstimate, labels: Mapping[str, str], sizes: Itera
         )
         for number, size in enumerate(marked)
     )
-    return MemoryBar(estimate.gpus, f"{to_gib(need):,}", tuple(segments), free, ticks)
+    return MemoryBar(estimate.gpus, figure(need), tuple(segments), free, ticks)
 
 
 def fill_of(place: int) -> str:
@@ -145,7 +145,7 @@ def segment(code: str, label: str, start: int, length: int, scale: int) -> Segme
     return Segment(
         code=code,
         label=label,
-        gib=f"{to_gib(length):,}",
+        gib=figure(length),
         x=_percent(start, scale),
         width=_percent(length, scale),
         fill=code,

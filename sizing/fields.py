@@ -95,7 +95,7 @@ class AmountField(TextField):
         """What a figure such as 1,500 may mean; only readings that the field takes, each as exactly that amount."""
         thousands, decimals = f"{whole}{fraction}", fraction.rstrip("0")
         if len(decimals) > self.places:
-            return f"has a comma in it: write {thousands}, without it."
+            return f"can be read in two ways: write {thousands}, without the comma."
         point = f"{whole}.{decimals}" if decimals else whole
         return f"can be read in two ways: write {thousands} or {point}."
 

@@ -278,6 +278,16 @@ class AiModel(models.Model):
         return _reason(self.missing_for("fine_tune"), "fine-tuning it cannot be sized")
 
     @property
+    def read_at(self) -> tuple[str, str]:
+        """Where the figures were read, in words and as an address: "ai-dynamo/aiconfigurator, commit 095f58a51c4c"."""
+        repository, at, commit = self.revision.partition("@")
+        if not at:
+            return self.revision, self.source_url
+        blob = f"https://github.com/{repository}/blob/{commit}"
+        address = next((source for source in self.sources if source.startswith(blob)), "")
+        return f"{repository}, commit {commit}", address or f"https://github.com/{repository}/tree/{commit}"
+
+    @property
     def license_text(self) -> str:
         """The license in words: an unknown one is said to be unknown, never left blank."""
         return self.license or "License not established"

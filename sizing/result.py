@@ -10,7 +10,7 @@ from functools import cached_property
 from catalog import countries
 from catalog.models import Machine, MemoryUnit
 from catalog.pricing import hourly_equivalent
-from catalog.units import GIB, to_gib
+from catalog.units import GIB, figure, to_gib
 from sizing import explain
 from sizing.answers import Answer, Candidate, Change, PrecisionAlternative, Question
 from sizing.bars import MemoryBar, Size, fill_of, memory_bar, pattern_of
@@ -97,7 +97,7 @@ class Result:
 
     @property
     def total_gib(self) -> str:
-        return f"{to_gib(self.answer.estimate.total_bytes):,}"
+        return figure(self.answer.estimate.total_bytes)
 
     @property
     def first_rows(self) -> tuple[Row, ...]:
@@ -193,7 +193,7 @@ class Result:
                 term.code,
                 explain.label(term.code),
                 explain.formula(term),
-                f"{to_gib(need.line_bytes(term)):,}",
+                figure(need.line_bytes(term)),
                 explain.what_is_this(term.code),
                 fill_of(place),
                 pattern_of(place),
@@ -209,6 +209,22 @@ class Result:
     @property
     def rounding_note(self) -> str | None:
         return explain.rounding_note(self.answer.estimate)
+
+    @property
+    def first_rows_note(self) -> str:
+        """The same for a page that shows the first rows alone."""
+        return "" if all(map(explain.headroom_adds_up, self.answer.recommended[:3])) else explain.FIGURES_NOTE
+
+    @property
+    def figures_note(self) -> str:
+        """The sentence for a page on which some printed sum or difference is off by its rounding; else empty."""
+        shown = [*self.answer.recommended, *self.answer.machine_alternatives]
+        nearest = self.answer.nearest_miss
+        printed = all(map(explain.adds_up, self.answer.splits)) and all(map(explain.headroom_adds_up, shown))
+        if nearest is not None:
+            lacking = to_gib(nearest.estimate.per_gpu_bytes) - to_gib(nearest.machine.gpu_memory_bytes or 0)
+            printed = printed and lacking == to_gib(nearest.lacking_bytes)
+        return "" if printed else explain.FIGURES_NOTE
 
     @property
     def reading_decides(self) -> str:

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 from django import template
 
-from catalog.units import to_gib
+from catalog.units import gib_text
 
 register = template.Library()
 
@@ -12,7 +12,7 @@ register = template.Library()
 @register.filter
 def gib(size_bytes: int) -> str:
     """`{{ bytes|gib }}` -> "19.55 GiB"."""
-    return f"{to_gib(size_bytes):,} GiB"
+    return gib_text(size_bytes)
 
 
 @register.filter

@@ -24,6 +24,7 @@ from sizing.explain.machines import (
     budget_covers,
     confidence_raises,
     confidence_reasons,
+    headroom_adds_up,
     limits,
     memory_text,
     miss_text,
@@ -32,7 +33,9 @@ from sizing.explain.machines import (
     why_it_fits,
 )
 from sizing.explain.memory import (
+    FIGURES_NOTE,
     ROUNDING_NOTE,
+    adds_up,
     assumptions,
     illegal_split,
     rounding_note,
@@ -45,6 +48,7 @@ from sizing.explain.words import gib
 
 __all__ = [
     "CONFIDENCE_LEVELS",
+    "FIGURES_NOTE",
     "LABELS",
     "LIMITS_OF_EVERY_ANSWER",
     "ROUNDING_NOTE",
@@ -53,6 +57,7 @@ __all__ = [
     "ConstraintText",
     "Sentence",
     "adapter_shape",
+    "adds_up",
     "assumptions",
     "budget_covers",
     "cache_parts",
@@ -62,6 +67,7 @@ __all__ = [
     "constraints",
     "formula",
     "gib",
+    "headroom_adds_up",
     "illegal_split",
     "label",
     "labels",

@@ -4,12 +4,14 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from catalog import countries
+from catalog import wording
 from catalog.querysets import FRESH_FOR
+from catalog.units import counted_text
 from sizing.answers import (
     ANY_TIER,
     Answer,
     Change,
+    Constraint,
     NearestMiss,
     NotConsidered,
     PrecisionAlternative,
@@ -27,7 +29,7 @@ LIMITS_OF_EVERY_ANSWER = (
     Sentence("no_speed_ranking", "Prices establish no speed ranking: a dearer machine need not be a faster one."),
     Sentence(
         "calculation",
-        "That a model fits is a calculation. A server may reserve more than it needs, and a training script "
+        "Fit is a calculation, not a guarantee. A server may reserve more than it needs, and a training script "
         "may keep copies; mind the margin when you change settings.",
     ),
     Sentence("now", "Availability is now, and can change until an order is confirmed."),
@@ -60,8 +62,15 @@ def constraints(answer: Answer) -> list[ConstraintText]:
             _CONSTRAINTS[constraint.code](answer, constraint.value),
         )
         for constraint in answer.constraints
-        if not (constraint.code == "reserve_bytes" and not constraint.value)
+        if not _says_nothing(constraint)
     ]
+
+
+def _says_nothing(constraint: Constraint) -> bool:
+    """No reserve; and, where no country was chosen, the count of those that are covered."""
+    if constraint.code == "reserve_bytes":
+        return not constraint.value
+    return constraint.code == "countries_covered" and constraint.value is None
 
 
 def plain_value(code: str, value: Any) -> Any:
@@ -73,7 +82,7 @@ def plain_value(code: str, value: Any) -> Any:
 
 def _countries(answer: Answer, codes: tuple[str, ...]) -> str:
     if not codes:
-        return "Any country."
+        return "Every country is allowed."
     return f"Only inside {places(codes)}. Machines elsewhere are not offered."
 
 
@@ -123,9 +132,7 @@ _CONSTRAINTS: dict[str, Callable[[Answer, Any], str]] = {
     "lots": lambda answer, value: f"{counted(value, 'lot')} free at the same time.",
     "tier": lambda answer, value: f"{TIER_LABELS[value]}.",
     "countries": _countries,
-    "countries_covered": lambda answer, value: (
-        "Every country is allowed." if value is None else f"{counted(value, 'country', 'countries')} allowed."
-    ),
+    "countries_covered": lambda answer, value: f"{counted(value, 'country', 'countries')} allowed.",
     "unknown_location": lambda answer, value: (
         "A machine of unknown location does not count as inside."
         if value == "outside"
@@ -185,9 +192,8 @@ def _precision_constraint(answer: Answer, bits: int | None) -> str:
 
 
 def places(codes: tuple[str, ...]) -> str:
-    """Chosen countries by name: "EU (the 27 member states), United States"."""
-    names = {**countries.names(), "EU": "EU (the 27 member states, without territories that have a code of their own)"}
-    return ", ".join(names.get(code, code) for code in codes)
+    """Chosen countries by name: "EU (27 countries), United States"."""
+    return ", ".join(wording.country(code) for code in codes)
 
 
 def not_considered_text(left_out: NotConsidered, question: Question) -> str:
@@ -213,7 +219,7 @@ def nearest_miss_text(nearest: NearestMiss) -> str:
     where = f"each of {need.gpus} GPUs" if need.gpus > 1 else "one GPU"
     return (
         f"{machine.name} comes nearest: {gib(need.per_gpu_bytes)} needed on {where}, "
-        f"{gib(machine.gpu_memory_bytes or 0)} there, {gib(nearest.lacking_bytes)} too little."
+        f"{counted_text(machine.gpu_memory_bytes or 0)} there, {gib(nearest.lacking_bytes)} too little."
     )
 
 

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from decimal import ROUND_DOWN, ROUND_UP, Decimal
 from typing import NamedTuple
 
+from catalog import wording
 from catalog.models import Machine, MemorySource, Tier
 from catalog.pricing import HOURS_PER_DAY
-from catalog.units import GB, GIB
+from catalog.units import GB, GIB, counted_text, to_gib
 from sizing.answers import Candidate, Miss, Preferences
 from sizing.engine.confidence import NARROW_MARGIN_PERCENT
 from sizing.engine.weights import StoredWeights
@@ -20,7 +21,7 @@ CONFIDENCE_LEVELS = {"high": "High", "medium": "Medium", "low": "Low"}
 REASONS = {
     "quantized": "The weights are quantized: metadata and parts kept in another format are not counted.",
     "multi_gpu": "The model is split over several GPUs, which needs a supported strategy and adds communication.",
-    "provider_report": "The memory figure is what the provider's machine reports; it is not verified.",
+    "provider_report": "The memory figure is reported by the provider, not verified.",
     "datasheet": "The memory figure is nominal, from a datasheet; it was not measured on the machine.",
     "narrow_margin": f"Less than {NARROW_MARGIN_PERCENT} % of the GPU's memory stays free.",
     "fine_tuning": "Fine-tuning depends more on the configuration than inference does.",
@@ -80,31 +81,29 @@ class BudgetCover:
 
 
 def memory_text(machine: Machine) -> str:
-    """A machine's memory per GPU, as stated and as counted: "24 GB nominal (datasheet) = 22.35 GiB counted"."""
-    figure = machine.memory_figure
-    if figure is None or machine.gpu_memory_bytes is None:
-        return "Memory not reported"
-    stated = f"{figure.normalize():,f} {machine.memory_unit}"
-    said = {
-        MemorySource.DATASHEET: f"{stated} nominal (datasheet)",
-        MemorySource.DATA_CENTER: f"{stated} (data center)",
-        MemorySource.PROVIDER_REPORT: f"{stated} reported by the provider, not verified",
-    }[MemorySource(machine.memory_source)]
-    return f"{said} = {gib(machine.gpu_memory_bytes)} counted"
+    """A machine's memory per GPU, in the catalog's words: "24 GB nominal (datasheet) = 22.35 GiB counted"."""
+    return wording.memory(machine)
 
 
 def why_it_fits(candidate: Candidate) -> str:
     """The comparison that decides, the headroom, and for several GPUs the split and what it divides."""
     memory, gpus = candidate.machine.gpu_memory_bytes or 0, candidate.gpus_used
     need, gpu = gib(candidate.need_bytes_per_gpu), candidate.machine.gpu.name
+    there = counted_text(memory)
     free = f"{gib(candidate.headroom_bytes)} ({percent(candidate.headroom_bytes, memory)}) free"
     if gpus == 1:
         idle = f" Uses 1 of {candidate.machine.gpu_count} GPUs." if candidate.machine.gpu_count > 1 else ""
-        return f"{need} needed ≤ {gib(memory)} on one {gpu}; {free}.{idle}"
+        return f"{need} needed ≤ {there} on one {gpu}; {free}.{idle}"
     return (
-        f"{need} needed on each of {gpus} GPUs ≤ {gib(memory)} on each {gpu}; {free} on each. "
+        f"{need} needed on each of {gpus} GPUs ≤ {there} on each {gpu}; {free} on each. "
         f"Uses {gpus} of {candidate.machine.gpu_count} GPUs: {divisions(candidate)}."
     )
+
+
+def headroom_adds_up(candidate: Candidate) -> bool:
+    """Whether the printed memory less the printed need is the printed headroom."""
+    memory = candidate.machine.gpu_memory_bytes or 0
+    return to_gib(memory) - to_gib(candidate.need_bytes_per_gpu) == to_gib(candidate.headroom_bytes)
 
 
 def divisions(candidate: Candidate) -> str:
@@ -197,7 +196,7 @@ def _memory_limit(machine: Machine) -> str:
     if machine.memory_source == MemorySource.DATASHEET:
         return "The memory figure is from a datasheet, read in decimal GB; it was not measured on the machine."
     if machine.memory_source == MemorySource.PROVIDER_REPORT:
-        return "The memory figure is what the provider's machine reports; it is not verified."
+        return "The memory figure is reported by the provider, not verified."
     return ""
 
 

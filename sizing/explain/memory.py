@@ -23,6 +23,7 @@ from sizing.own_shape import OwnShape
 from sizing.workload_form import SizedModel
 
 ROUNDING_NOTE = "Lines are rounded; the total is computed from exact bytes."
+FIGURES_NOTE = "Figures are rounded one by one; needs, comparisons and headroom are computed from exact bytes."
 TRAINING_SOURCES = (
     ("LoRA (Hu et al. 2021): trained parameters of an adapter", "https://arxiv.org/abs/2106.09685"),
     ("ZeRO (Rajbhandari et al. 2020): bytes per trained parameter", "https://arxiv.org/abs/1910.02054"),
@@ -42,6 +43,11 @@ def rounding_note(need: MemoryEstimate) -> str | None:
     """The sentence for an estimate whose printed lines do not add up to its printed total; else None."""
     printed = sum(to_gib(need.line_bytes(term)) for term in need.terms)
     return None if printed == to_gib(need.total_bytes) else ROUNDING_NOTE
+
+
+def adds_up(need: MemoryEstimate) -> bool:
+    """Whether the printed lines of one GPU are its printed need."""
+    return sum(to_gib(term.bytes) for term in need.terms) == to_gib(need.per_gpu_bytes)
 
 
 def run_model(need: MemoryEstimate) -> RunModel:

@@ -2,7 +2,7 @@
 
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
 
-from catalog.units import GIB, to_gib
+from catalog.units import GIB, gib_text
 
 _FOUR_PLACES = Decimal("0.0001")
 
@@ -14,10 +14,7 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
 
 def gib(size_bytes: int) -> str:
     """Bytes as "19.55 GiB"; what would print as 0.00 is said to be less than a hundredth instead."""
-    figure = to_gib(size_bytes)
-    if size_bytes > 0 and figure == 0:
-        return "less than 0.01 GiB"
-    return f"{figure:,} GiB"
+    return gib_text(size_bytes)
 
 
 def whole_gib(size_bytes: int) -> str:

@@ -79,7 +79,7 @@ def test_a_community_machine_says_who_can_read_the_memory(client: Client) -> Non
     text = page(client, make_machine(tier="community", interruptible=True, country=None))
     assert "Community machines run on the provider&#x27;s own hardware" in text
     assert "/help/secure-and-community/" in text
-    assert "Nobody verified it." in text
+    assert "reported by the provider, not verified" in text
     assert "It is interruptible" in text
     assert "Location unknown" in text
 

@@ -308,7 +308,7 @@ def test_the_permalink_has_the_canonical_order_with_defaults():
         ("1,000", "can be read in two ways: write 1000 or 1."),
         ("1,500", "can be read in two ways: write 1500 or 1.5."),
         ("12,340", "can be read in two ways: write 12340 or 12.34."),
-        ("1,234", "has a comma in it: write 1234, without it."),
+        ("1,234", "can be read in two ways: write 1234, without the comma."),
     ],
 )
 def test_a_comma_is_explained_by_readings_that_the_field_takes_as_that_amount(written, fix):
