@@ -13,16 +13,20 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.core import mail
 from django.db import connection, connections, transaction
+from django.db.models import Sum
 from django.utils import timezone
 
 from catalog.models import Machine
 from rentals.allocations import start, stop
+from rentals.cancellations import cancel_order
 from rentals.endings import end_due_orders
 from rentals.errors import Busy, IdempotencyMismatch, InProgress, PriceChanged, RentalError, SoldOut
 from rentals.invariants import violations
-from rentals.models import Allocation, IdempotencyRecord, Membership, Order
-from tests.factories import make_basket, make_machine, make_organization, make_user, place
+from rentals.models import Allocation, AuditEvent, IdempotencyRecord, Membership, Notice, Order
+from rentals.notices import send_notices
+from tests.factories import make_basket, make_delivered, make_machine, make_organization, make_user, place
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 
@@ -243,6 +247,59 @@ def test_ends_sweeps_and_orders_mixed_lose_no_lot():
     active = Order.objects.filter(status="active").count()
     assert free(machine) == 12 - active
     assert not violations()
+
+
+def test_ends_cancellations_hand_overs_and_orders_mixed_lose_no_lot():
+    """Every due order ends once, every other is cancelled by one of three, while buyers take what comes back."""
+    acme, staff = make_organization("acme"), make_user(is_staff=True)
+    machine, now = shop(lots=24), timezone.now()
+    due = [place(acme, make_basket(machine), now=now - timedelta(days=8)).order for _ in range(12)]
+    running = [place(acme, make_basket(machine), now=now - timedelta(days=1)).order for _ in range(12)]
+
+    def cancelling(order: Order) -> Callable[[], Any]:
+        return lambda: cancel_order(order.pk, reason="x", credit_usd=order.total_usd, actor=staff, now=now)
+
+    acts: list[Callable[[], Any]] = [lambda: end_due_orders(now)] * 4
+    acts += [cancelling(order) for order in [*due, *running, *running, *running]]
+    acts += [lambda order=order: make_delivered(order, now=now) for order in running]
+    acts += [buying(acme, machine, f"new{number}") for number in range(30)]
+    random.Random(3).shuffle(acts)
+    results = at_once(acts)
+    assert set(outcomes(results)) <= {"int", "Order", "Allocation", "OrderOver", "Placement", "SoldOut", "Busy"}
+    end_due_orders(now)
+    assert Order.objects.filter(status="ended").count() == 12
+    assert Order.objects.filter(status="cancelled").count() == outcomes(results)["Order"] <= 12
+    assert AuditEvent.objects.filter(action="order.cancelled").count() == outcomes(results)["Order"]
+    active = Order.objects.filter(status="active").aggregate(lots=Sum("lots"))["lots"] or 0
+    assert free(machine) == 24 - active
+    assert not violations()
+
+
+def test_a_lot_handed_over_while_its_order_is_cancelled_is_either_paid_or_credited():
+    acme, staff = make_organization("acme"), make_user(is_staff=True)
+    now, nothing = timezone.now(), Decimal("0.00")
+    for _ in range(10):
+        order = place(acme, make_basket(shop()), now=now).order
+        acts = [
+            lambda order=order: make_delivered(order, now=now),
+            lambda order=order: cancel_order(order.pk, reason="x", credit_usd=nothing, actor=staff, now=now),
+        ]
+        at_once(acts)
+        order.refresh_from_db()
+        # Cancelled without credit only if the lot was there before.
+        assert order.status == "active" or order.allocations.get().delivered_at is not None
+    assert not violations()
+
+
+def test_one_sweep_of_many_sends_each_mail():
+    acme, now = make_organization("acme"), timezone.now()
+    machine = shop(lots=20)
+    for _ in range(20):
+        place(acme, make_basket(machine), now=now)
+    sent = at_once([lambda: send_notices(lambda: now)] * 6)
+    assert sum(sent) == 20
+    assert len(mail.outbox) == 20
+    assert set(Notice.objects.values_list("state", flat=True)) == {"sent"}
 
 
 def test_a_machine_held_for_long_keeps_no_other_order_from_ending():
