@@ -59,6 +59,11 @@ class Tick:
     anchor: str
 
     @property
+    def line_from(self) -> int:
+        """Where the line goes on beside its own label; it stops between, where labels of other sizes stand."""
+        return TICKS_FROM + self.row * ROW_HEIGHT
+
+    @property
     def line_end(self) -> int:
         return TICKS_FROM + self.row * ROW_HEIGHT + ROW_HEIGHT // 2
 

@@ -162,7 +162,7 @@ class Result:
     def sentence(self) -> str:
         """The whole result in one sentence, for the wizard's live line."""
         price = f", from {self.cheapest} for {self.term}" if self.cheapest else " all your conditions"
-        return f"{self.total} needed, {self.machines_fit[0].lower()}{self.machines_fit[1:]}{price}."
+        return f"{self.each or self.total} needed, {self.machines_fit[0].lower()}{self.machines_fit[1:]}{price}."
 
     # --- Memory ---------------------------------------------------------------------------------------------------
 

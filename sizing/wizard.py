@@ -10,6 +10,7 @@ from django.http import QueryDict
 
 from catalog import countries
 from catalog.models import Machine
+from catalog.wording import EU_LABEL
 from sizing.asked import GROUPS, UNITS, group_of, own_model
 from sizing.engine.workloads import TARGET_WORDS
 from sizing.forms import TASKS, OwnModels, PreferencesForm, WorkloadForm, figure_label
@@ -245,5 +246,5 @@ def _places(chosen: set[str]) -> tuple[Choice, ...]:
     """`EU`, then every country with a listed machine or already chosen, by name."""
     listed = set(Machine.objects.listed().filter(country__isnull=False).values_list("country", flat=True).distinct())
     names = countries.names()
-    eu = Choice(countries.EU, "EU (27 countries)", chosen=countries.EU in chosen)
+    eu = Choice(countries.EU, EU_LABEL, chosen=countries.EU in chosen)
     return eu, *(Choice(code, name, chosen=code in chosen) for code, name in names.items() if code in listed | chosen)

@@ -35,7 +35,7 @@ WHITENOISE_USE_FINDERS = True
 STATIC_ROOT = None
 CELERY_TASK_ALWAYS_EAGER = True
 CELERY_TASK_EAGER_PROPAGATES = True
-ACCOUNT_RATE_LIMITS = False
+ACCOUNT_RATE_LIMITS = False  # type: ignore[assignment]
 
 if DATABASES["default"]["ENGINE"].endswith("postgresql"):
     # A hundred buyers are a hundred connections: a small pool would put them in a queue.

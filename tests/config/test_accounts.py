@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 import config.settings
+from rentals.templatetags.sessions import browser
 from tests import factories
 
 
@@ -113,3 +114,35 @@ def test_a_form_sent_too_often_is_the_console_s_own_page(client: Client, db: Non
     assert (response.status_code, response.headers["Retry-After"]) == (429, "60")
     assert "Wait 60 seconds" in response.text
     assert '<main id="main"' in response.text
+
+
+@pytest.mark.parametrize(
+    ("user_agent", "name"),
+    [
+        ("Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0", "Firefox on Linux"),
+        (
+            "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126 Safari/537 "
+            "Edg/126.0",
+            "Edge on Windows",
+        ),
+        (
+            "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1 Version/17.5 Mobile Safari/604.1",
+            "Safari on iPhone",
+        ),
+        ("curl/8.5.0", "curl"),
+        ("\x00", "Unknown browser"),
+        ("something of its own", "something of its own"),
+    ],
+)
+def test_a_session_is_named_by_its_browser_and_system(user_agent: str, name: str) -> None:
+    assert browser(user_agent) == name
+
+
+@pytest.mark.parametrize(("verification", "spoken_of"), [("mandatory", True), ("none", False)])
+def test_pages_speak_of_verified_addresses_only_where_they_are_verified(
+    client: Client, db: None, settings: Any, verification: str, spoken_of: bool
+) -> None:
+    settings.ACCOUNT_EMAIL_VERIFICATION = verification
+    client.force_login(factories.make_user())
+    html = client.get("/accounts/email/").text
+    assert ("erif" in html.partition("<main")[2]) is spoken_of

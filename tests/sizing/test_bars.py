@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from catalog.units import GB, GIB
-from sizing.bars import MARKS, Size, memory_bar
+from sizing.bars import MARKS, ROW_HEIGHT, TICKS_FROM, Size, Tick, memory_bar
 from sizing.engine.estimate import estimate, split_estimates
 from sizing.engine.shapes import CacheGroup, LanguageModel
 from sizing.engine.workloads import RunModel
@@ -58,3 +58,11 @@ def test_the_description_says_in_words_what_is_drawn():
     bar = memory_bar(estimate(RunModel(LLAMA)), LABELS, SIZES)
     assert "CUDA runtime 1.00 GiB" in bar.description
     assert "16.00 GiB is too small; 22.35 GiB holds it" in bar.description
+
+
+def test_the_line_of_a_size_leaves_out_the_rows_of_other_labels() -> None:
+    for row in range(3):
+        tick = Tick(label="24.00 GiB", x="50.00", holds=True, row=row, anchor="end")
+        for other in set(range(3)) - {row}:
+            text = range(TICKS_FROM + other * ROW_HEIGHT + 3, TICKS_FROM + other * ROW_HEIGHT + 18)
+            assert not set(text) & set(range(tick.line_from, tick.line_end))

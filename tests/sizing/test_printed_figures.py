@@ -93,3 +93,12 @@ def test_where_a_model_s_figures_were_read_is_words_and_a_link(client: Client, d
     assert address in model.sources
     assert f'Figures read at <a href="{address}" rel="external noreferrer">{words}</a>' in client.get(ANSWER).text
     assert "revision" not in client.get("/launch/?task=run&model=llama-3.1-8b").text.lower()
+
+
+def test_the_live_line_of_a_split_says_what_each_gpu_needs(client: Client, db: None) -> None:
+    seed("llama-3.1-70b")
+    make_machine(gpu=make_gpu(), gpu_count=4, gpu_memory_bytes=80 * GIB, memory_unit="GiB", memory_source="data_center")
+    address = "/launch/?task=run&model=llama-3.1-70b&precision_bits=16&context=4096&requests=1"
+    assert re.search(
+        r'id="live"[^>]*>\d+\.\d\d GiB on each of (2|4) GPUs needed, 1 machine fits', client.get(address).text
+    )
