@@ -16,7 +16,8 @@ from django.utils import timezone
 from django.utils.html import format_html
 
 from rentals.admin_delivery import CancelsOrders
-from rentals.admin_forms import MembershipFormSet, PlaceOrderForm
+from rentals.admin_forms import PlaceOrderForm
+from rentals.admin_teams import MembershipInline, ReadOnly, RecordsMembers
 from rentals.api_keys import revoke_api_key
 from rentals.errors import IdempotencyMismatch, PriceChanged, RentalError
 from rentals.models import Allocation, ApiKey, AuditEvent, Membership, Order, Organization, OwnModel
@@ -28,29 +29,8 @@ from sizing.own_views import reading_context
 from sizing.publishing import PublishForm
 
 
-class ReadOnly:
-    """Rows that only verbs write."""
-
-    def has_add_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return False
-
-
-class MembershipInline(admin.TabularInline):
-    model = Membership
-    formset = MembershipFormSet
-    fields = ["user", "role"]
-    autocomplete_fields = ["user"]
-    extra = 0
-
-
 @admin.register(Organization)
-class OrganizationAdmin(admin.ModelAdmin):
+class OrganizationAdmin(RecordsMembers):
     list_display = ["name", "slug", "members", "orders_placed", "created_at"]
     search_fields = ["name", "slug", "memberships__user__email"]
     date_hierarchy = "created_at"

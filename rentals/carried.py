@@ -55,7 +55,7 @@ def wishes_in(data: MultiValueDict) -> tuple[Preferences | None, list[InputError
 
 
 def wrong_answers(data: MultiValueDict, errors: list[InputError]) -> list[WrongAnswer]:
-    found = {}
+    found: dict[str, WrongAnswer] = {}
     for error in errors:
         found.setdefault(error.field, WrongAnswer(error.field, tuple(data.getlist(error.field)) or ("",), error.detail))
     return list(found.values())

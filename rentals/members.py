@@ -80,7 +80,8 @@ def transfer_ownership(owner: Membership, membership_id: int, *, now: datetime) 
 def managed(manager: Membership) -> Iterator[Organization]:
     """A transaction that holds the organization, so that two owners cannot remove each other at the same moment."""
     with transaction.atomic():
-        organization = Organization.objects.select_for_update().get(pk=manager.organization_id)
+        # Not FOR UPDATE: an order's rows refer to the organization and hold its key, and must not wait for members.
+        organization = Organization.objects.select_for_update(no_key=True).get(pk=manager.organization_id)
         # Read again under the lock: the manager's own role may just have been taken away.
         current = Membership.objects.for_organization(organization).filter(pk=manager.pk).first()
         if current is None or current.role != manager.role:

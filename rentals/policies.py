@@ -34,14 +34,21 @@ def held_policy(organization: Organization) -> OrganizationPolicy | None:
     return OrganizationPolicy.objects.for_organization(organization).select_for_update(of=("self",)).first()
 
 
-def limits_of(policy: OrganizationPolicy | None) -> HardLimits:
+def limits_of(policy: OrganizationPolicy | None, organization: Organization, *, now: datetime) -> HardLimits:
     """The part of the policy that decides which machines are offered."""
-    return HardLimits(tiers=allowed_tiers(policy), countries=policy.countries if policy else None)
+    if policy is None:
+        return HardLimits()
+    most = [] if policy.max_order_usd is None else [policy.max_order_usd]
+    if policy.max_month_usd is not None:
+        most.append(max(policy.max_month_usd - spent_in_month(organization, now=now), Decimal("0.00")))
+    return HardLimits(
+        tiers=allowed_tiers(policy), countries=policy.countries, max_order_usd=min(most) if most else None
+    )
 
 
-def allowed_tiers(policy: OrganizationPolicy | None) -> list[str] | None:
+def allowed_tiers(policy: OrganizationPolicy) -> list[str] | None:
     """Community only where the organization has said that it knows what it means."""
-    if policy is None or (policy.tiers is None and policy.community_acknowledged):
+    if policy.tiers is None and policy.community_acknowledged:
         return None
     tiers = Tier.values if policy.tiers is None else policy.tiers
     return [tier for tier in tiers if tier != Tier.COMMUNITY or policy.community_acknowledged]
@@ -154,13 +161,13 @@ def check(policy: OrganizationPolicy | None, organization: Organization, offer: 
 
 
 def spent_in_month(organization: Organization, *, now: datetime) -> Decimal:
-    """What was ordered in the calendar month of `now` in UTC. Units: USD."""
+    """What was ordered in the calendar month of `now` in UTC, less what was credited for it. Units: USD."""
     start = now.astimezone(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
     end = start.replace(year=start.year + start.month // 12, month=start.month % 12 + 1)
     placed = Order.objects.for_organization(organization).filter(starts_at__gte=start, starts_at__lt=end)
-    total = placed.exclude(status="cancelled").aggregate(total=Sum("total_usd"))["total"]
+    sums = placed.aggregate(ordered=Sum("total_usd"), credited=Sum("credit_usd"))
     # SQLite adds up decimals as floats; to the cent it is right for any sum that a column holds.
-    return Decimal(total or 0).quantize(Decimal("0.01"))
+    return (Decimal(sums["ordered"] or 0) - Decimal(sums["credited"] or 0)).quantize(Decimal("0.01"))
 
 
 def _plain(policy: OrganizationPolicy) -> dict[str, Any]:

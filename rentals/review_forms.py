@@ -84,7 +84,7 @@ class TickField(forms.BooleanField):
     def __init__(self, **kwargs: Any) -> None:
         # The box itself takes every text for a tick, and shows itself ticked again.
         super().__init__(required=False, widget=forms.CheckboxInput(check_test=self._is_ticked), **kwargs)
-        self.widget.value_from_datadict = lambda data, files, name: data.get(name, "")  # type: ignore[method-assign]
+        self.widget.value_from_datadict = lambda data, files, name: data.get(name, "")
 
     def _is_ticked(self, value: object) -> bool:
         return value == self.TICKED

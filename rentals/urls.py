@@ -15,6 +15,8 @@ from rentals.views import (
     statements,
     wizard,
 )
+from rentals.views.activity import activity
+from rentals.views.policy import policy
 
 _ORDER = "o/<slug:organization>/orders/<uuid:order_id>/"
 _MEMBER = "o/<slug:organization>/members/<int:membership_id>/"
@@ -35,6 +37,8 @@ urlpatterns: list[URLPattern] = [
     ),
     path("o/<slug:organization>/keys/", keys.keys, name="keys"),
     path("o/<slug:organization>/keys/<int:key_id>/revoke/", keys.revoke, name="key-revoke"),
+    path("o/<slug:organization>/policy/", policy, name="policy"),
+    path("o/<slug:organization>/activity/", activity, name="activity"),
     path("o/<slug:organization>/members/", members.members, name="members"),
     path(f"{_MEMBER}role/", members.change_role, name="member-role"),
     path(f"{_MEMBER}remove/", members.remove, name="member-remove"),

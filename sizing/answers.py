@@ -70,10 +70,14 @@ class Preferences:
 
 @dataclass(frozen=True)
 class HardLimits:
-    """Hard rules that a caller adds to the question's own, such as an organization's policy; None allows everything."""
+    """Hard rules that a caller adds to the question's own, such as an organization's policy; None allows everything.
+
+    Units: `max_order_usd` is for the whole order of one term.
+    """
 
     tiers: Collection[str] | None = None
     countries: Collection[str] | None = None
+    max_order_usd: Decimal | None = None
 
 
 @dataclass(frozen=True)

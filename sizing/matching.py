@@ -212,6 +212,8 @@ def _constraints(search: Search) -> tuple[Constraint, ...]:
     ]
     if limits.tiers is not None:
         applied.append(("policy_tiers", tuple(sorted(limits.tiers))))
+    if limits.max_order_usd is not None:
+        applied.append(("policy_max_order_usd", limits.max_order_usd))
     if limits.countries is not None:
         applied.append(("policy_countries", tuple(sorted(limits.countries))))
     return tuple(Constraint(code, value) for code, value in applied)
@@ -271,7 +273,8 @@ def _fingerprint(question: Question, limits: HardLimits, version: str) -> str:
         "limits": {
             field: None if allowed is None else sorted(set(allowed))
             for field, allowed in (("tiers", limits.tiers), ("countries", limits.countries))
-        },
+        }
+        | ({} if limits.max_order_usd is None else {"max_order_usd": limits.max_order_usd}),
         "engine": ENGINE_VERSION,
         "catalog": version,
     }

@@ -156,14 +156,26 @@ class Search:
         rules = {}
         if self.country_codes is not None:
             rules["outside_countries"] = Q(country__in=sorted(self.country_codes))
-        if self.limits.tiers is not None:
-            rules["outside_policy"] = Q(tier__in=sorted(self.limits.tiers))
+        policy = self._policy()
+        if policy is not None:
+            rules["outside_policy"] = policy
         return rules | {
             "off_line": is_current(self.now),
             "out_of_stock": Q(free_lots__gte=preferences.lots),
             "term_not_offered": offers_term(preferences.term_days),
             "memory_unknown": Q(gpu_memory_bytes__isnull=False),
         }
+
+    def _policy(self) -> Q | None:
+        """Who is inside a caller's own limits; a machine without a price for the term is left out for that reason."""
+        allowed = []
+        if self.limits.tiers is not None:
+            allowed.append(Q(tier__in=sorted(self.limits.tiers)))
+        if self.limits.max_order_usd is not None:
+            most = max(self.limits.max_order_usd, Decimal(0))
+            ceiling = _whole_cents(Fraction(most) / self.question.preferences.lots)
+            allowed.append(Q(**{f"{self.price}__lte": ceiling}) | Q(**{f"{self.price}__isnull": True}))
+        return Q(*allowed) if allowed else None
 
     @cached_property
     def wishes(self) -> dict[str, Q]:

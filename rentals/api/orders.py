@@ -10,12 +10,12 @@ from django.http import Http404, HttpResponse
 from django.urls import reverse
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
-from rest_framework.request import Request
 from rest_framework.response import Response
 
 from catalog.api_queries import ListQuery, refuse_parameters
 from catalog.api_schemas import PAGING, answers
 from rentals import allocations as acts
+from rentals import policies
 from rentals.api import schemas
 from rentals.api.bodies import read_order, read_quote, refuse_body
 from rentals.api.views import TenantView
@@ -39,13 +39,15 @@ class QuotesView(TenantView):
     @extend_schema(
         operation_id="quote",
         request=schemas.QuoteRequest,
-        responses=answers(schemas.Quote, 404, 409, body=True),
+        responses=answers(schemas.Quote, 403, 404, 409, body=True),
         examples=schemas.QUOTE_EXAMPLES,
     )
-    def post(self, request: Request) -> Response:
+    def post(self, request: KeyRequest) -> Response:
         refuse_parameters(request)
-        offer = quote(read_quote(request.data), now=timezone.now())
+        now, organization = timezone.now(), request.organization
+        offer = quote(read_quote(request.data), now=now)
         offer.check_current()
+        policies.check(policies.policy_of(organization), organization, offer, now=now)
         offer.check_stock()
         return Response(quote_document(offer))
 

@@ -2,9 +2,11 @@
 
 from django.http import HttpResponse
 from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from rentals.own_models import shapes_of
+from rentals.policies import limits_of, policy_of
 from rentals.scoping import TenantRequest, organization_page
 from sizing import views as sizing_views
 
@@ -27,6 +29,7 @@ def _frame(request: TenantRequest) -> sizing_views.Frame:
         launch_url=reverse("organization-launch", args=[slug]),
         result_url=reverse("organization-launch-result", args=[slug]),
         review_url=reverse("order-review", args=[slug]),
+        limits=limits_of(policy_of(request.organization), request.organization, now=timezone.now()),
         context={"organization": request.organization},
         own_models=shapes_of(request.organization),
         own_url=reverse("own-models", args=[slug]),

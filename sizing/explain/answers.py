@@ -160,6 +160,9 @@ _CONSTRAINTS: dict[str, Callable[[Answer, Any], str]] = {
     "policy_tiers": lambda answer, value: (
         f"Your organization's policy allows {', '.join(TIER_LABELS[tier] for tier in value) or 'no tier'}."
     ),
+    "policy_max_order_usd": lambda answer, value: (
+        f"Your organization's policy leaves at most {usd(value)} for this order."
+    ),
     "policy_countries": lambda answer, value: (
         f"Your organization's policy allows only {places(value)}."
         if value

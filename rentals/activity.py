@@ -1,0 +1,77 @@
+"""The audit trail in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from rentals.models import AuditEvent
+
+ACTIONS = {
+    "allocation.connection_changed": "Connection of a lot changed",
+    "allocation.delivered": "Lot handed over",
+    "allocation.running": "Lot started",
+    "allocation.stopped": "Lot stopped",
+    "api_key.created": "API key made",
+    "api_key.revoked": "API key revoked",
+    "invitation.accepted": "Invitation accepted",
+    "invitation.revoked": "Invitation taken back",
+    "invitation.sent": "Invitation sent",
+    "invitation.sent_again": "Invitation sent again",
+    "member.added": "Member added",
+    "member.removed": "Member removed",
+    "member.role_changed": "Role changed",
+    "order.cancelled": "Order cancelled",
+    "order.ended": "Order ended",
+    "order.placed": "Order placed",
+    "organization.created": "Organization made",
+    "ownership.transferred": "Ownership transferred",
+    "policy.changed": "Policy changed",
+}
+
+
+@dataclass(frozen=True)
+class Act:
+    """One event as a row: `details` are (what, value) pairs; `order_id` where the act is about an order."""
+
+    event: AuditEvent
+    what: str
+    details: tuple[tuple[str, str], ...]
+    order_id: str
+
+
+def acts(events: list[AuditEvent]) -> list[Act]:
+    return [
+        Act(event, words(event.action), tuple(_details(event.data)), event.object_id if _of_order(event) else "")
+        for event in events
+    ]
+
+
+def words(action: str) -> str:
+    """An action by name; one without a name of its own by its code."""
+    return ACTIONS.get(action) or action.replace(".", ": ").replace("_", " ").capitalize()
+
+
+def _of_order(event: AuditEvent) -> bool:
+    return event.action.split(".")[0] in ("order", "allocation")
+
+
+def _details(data: dict[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    rows = []
+    for name, value in data.items():
+        label = f"{prefix}{name.replace('_', ' ').removesuffix(' usd')}"
+        if isinstance(value, dict):
+            rows += _details(value, f"{label}: ")
+        else:
+            rows.append((label, _value(name, value)))
+    return rows
+
+
+def _value(name: str, value: Any) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "none"
+    return f"${value}" if name.endswith("_usd") else str(value)
