@@ -109,6 +109,32 @@ def test_an_organization_keeps_an_owner_in_the_admin_too(client, acme):
     assert Membership.objects.get().role == "owner"
 
 
+def test_staff_put_nobody_into_an_organization_and_their_changes_are_in_its_trail(client, acme, staff):
+    """A2, in the admin: an account that did not say yes is no member."""
+    owner, stranger = Membership.objects.get(), make_user("stranger@example.com")
+    member = Membership.objects.get(user=make_member(acme, "viewer"))
+    rows = [(owner, "owner"), (member, "admin")]
+    form = {"name": "Acme", "memberships-TOTAL_FORMS": 3, "memberships-INITIAL_FORMS": 2}
+    for number, (row, role) in enumerate(rows):
+        form |= {
+            f"memberships-{number}-id": row.pk,
+            f"memberships-{number}-organization": acme.pk,
+            f"memberships-{number}-user": stranger.pk,
+            f"memberships-{number}-role": role,
+        }
+    form |= {
+        "memberships-2-organization": acme.pk,
+        "memberships-2-user": stranger.pk,
+        "memberships-2-role": "owner",
+    }
+    client.post(f"/admin/rentals/organization/{acme.pk}/change/", form)
+    assert not Membership.objects.filter(user=stranger).exists()
+    member.refresh_from_db()
+    assert member.role == "admin"
+    event = AuditEvent.objects.get(action="member.role_changed")
+    assert (event.actor, event.via, event.data["before"], event.data["role"]) == (staff, "staff", "viewer", "admin")
+
+
 def test_customers_have_no_way_in(client, acme):
     client.force_login(make_member(acme, "owner"))
     assert client.get(PLACE).status_code in (302, 403)
