@@ -260,3 +260,16 @@ def test_the_account_is_shown_by_its_address(client, db):
     html = client.post("/accounts/signup/", data, follow=True).content.decode()
     assert "signed in as jane@example.com" in html
     assert User.objects.get().get_username() == "jane@example.com"
+
+
+def test_the_way_through_the_mailbox_leads_back_to_the_invitation(client, acme, settings):
+    """Where addresses are verified, sign-up ends at the mailbox; signing in afterwards goes on to the invitation."""
+    settings.ACCOUNT_EMAIL_VERIFICATION = "mandatory"
+    client.get(make_invitation(acme).link)
+    client.post("/accounts/signup/", {"email": "new@example.com", "password1": PASSWORD})
+    assert not Membership.objects.filter(user__email="new@example.com").exists()
+    confirmation = re.search(r"http://[^/]+(/accounts/confirm-email/[^\s]+)", mail.outbox[-1].body)[1]
+    client.post(confirmation)
+    response = client.post("/accounts/login/", {"login": "new@example.com", "password": PASSWORD})
+    assert response.url == JOIN
+    assert client.post(JOIN).url == "/o/acme/"
