@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from django.db import transaction
+from django.utils.functional import SimpleLazyObject
 from django.utils.text import slugify
 
 from rentals.audit import name_of, record
 from rentals.errors import NotPermitted, RentalError
 from rentals.models import Membership, Organization, OwnModel
+from sizing.forms import OwnModels
 from sizing.own_reading import Reading
 from sizing.own_shape import OwnShape
 
@@ -30,10 +32,14 @@ class TooManyModels(RentalError):
         super().__init__(f"An organization keeps at most {MOST_MODELS} models of its own. Delete one first.")
 
 
-def shapes_of(organization: Organization) -> dict[str, OwnShape]:
-    """The models that can be chosen, by slug, as sizing takes them."""
-    rows = OwnModel.objects.for_organization(organization).order_by("name", "id")
-    return {row.slug: shape for row in rows if (shape := row.readable) is not None}
+def shapes_of(organization: Organization) -> OwnModels:
+    """The models that can be chosen, by slug, as sizing takes them; read once, when the first of them is asked for."""
+
+    def read() -> dict[str, OwnShape]:
+        rows = OwnModel.objects.for_organization(organization).order_by("name", "id")
+        return {row.slug: shape for row in rows if (shape := row.readable) is not None}
+
+    return cast(OwnModels, SimpleLazyObject(read))
 
 
 def add_own_model(membership: Membership, reading: Reading, *, now: datetime) -> OwnModel:

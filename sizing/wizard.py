@@ -167,7 +167,7 @@ def wizard(data: Mapping[str, Any], *, judged: bool, own_models: OwnModels | Non
     models = [model for model in AiModel.objects.all() if task in TASKS_OF_KIND.get(model.kind, ())]
     model: SizedModel | None = own or next((model for model in models if model.slug == slug), None)
     group = group_of(task, model.kind if model else None, stored=own is not None and own.is_stored)
-    offered = tuple(own_models.values()) if own_models and task in OwnShape.tasks else ()
+    offered = tuple(own_models.values()) if task in OwnShape.tasks and own_models else ()
     yours = (("Your models", tuple(_model_choice(one, task, slug) for one in offered)),) if offered else ()
     ticked = cast(QueryDict, workload.data).getlist("target_modules")
     return Wizard(

@@ -211,7 +211,8 @@ class WorkloadForm(InputForm):
         self, data: Data, *, own_models: Mapping[str, OwnShape] | None = None, brought: OwnShape | None = None
     ) -> None:
         super().__init__(data)
-        self.own_models, self.brought = own_models or {}, brought
+        # Whether it is empty is not asked: a tenant's own are read from the database when the first is looked up.
+        self.own_models, self.brought = {} if own_models is None else own_models, brought
         self._given = {name for name in self.fields if _is_given(data, name)}
         self._absent = {name for name in self.fields if name not in data}
         if brought is not None:

@@ -6,8 +6,8 @@ from decimal import Decimal
 import pytest
 from django.utils import timezone
 
-from rentals.models import AuditEvent, Order
-from tests.factories import make_api_key, make_machine, make_option
+from rentals.models import AuditEvent, Order, OrganizationPolicy
+from tests.factories import make_ai_model, make_api_key, make_machine, make_option
 from tests.rentals.calls import assert_problem, call, faults, get, order, order_body, post
 
 
@@ -213,14 +213,28 @@ def statements(captured):
     return [query["sql"] for query in captured if not query["sql"].startswith(("SAVEPOINT", "RELEASE"))]
 
 
-def test_an_order_takes_at_most_sixteen_statements_after_authentication(acme, key, django_assert_max_num_queries):
+def test_an_order_takes_at_most_fifteen_statements_after_authentication(acme, key, django_assert_max_num_queries):
     make_option("storage-500")
     machine = make_machine(price_7_days_usd=Decimal("110.00"), lots=50)
     body = order_body(machine, "2410.00", lots=20, options=[{"option": "storage-500", "quantity": 1}])
-    # One more is the key itself; that it was used is noted already. Two are the mails: who is told, and their rows.
-    with django_assert_max_num_queries(1 + 16) as counted:
+    # One more is the key itself. The organization's own models are read only for a workload that names one.
+    with django_assert_max_num_queries(1 + 15) as counted:
         assert order(key, body).status_code == 201
-    assert len(statements(counted.captured_queries)) <= 17
+    assert "rentals_ownmodel" not in str(counted.captured_queries)
+
+
+def test_with_a_workload_and_every_rule_of_a_policy_it_is_fifteen_too(acme, key, now, django_assert_max_num_queries):
+    make_option("storage-500")
+    make_ai_model("llama-3.1-8b")
+    machine = make_machine(price_7_days_usd=Decimal("110.00"), lots=50)
+    OrganizationPolicy.objects.create(
+        organization=acme, tiers=["secure"], countries=["DE"], max_order_usd=5000, max_month_usd=5000, changed_at=now
+    )
+    body = order_body(machine, "2410.00", lots=20, options=[{"option": "storage-500", "quantity": 1}])
+    body["workload"] = {"task": "run", "model": "llama-3.1-8b", "precision_bits": 4, "context": 4096, "requests": 1}
+    with django_assert_max_num_queries(1 + 17) as counted:
+        assert order(key, body).status_code == 201
+    assert len(statements(counted.captured_queries)) <= 1 + 15
 
 
 def test_lists_take_as_many_statements_for_one_row_as_for_thirty(acme, key, django_assert_num_queries):
