@@ -37,6 +37,7 @@ from rentals.errors import (
 )
 from rentals.models import Allocation, ApiKey, IdempotencyRecord, Membership, Notice, Order, Organization
 from rentals.models.orders import Via
+from rentals.models.organizations import Role
 from rentals.notices import announce
 from rentals.quotes import Quote, quote
 
@@ -134,10 +135,10 @@ def place_order(
 def _place(request: _Request, wish: _Wish, size: Sizer | None, now: datetime) -> Placement:
     basket = wish.basket
     answer = _claim_key(request, now)
-    _check_permitted(request, now)
     # Held until the commit: of two orders that only together break the month's limit, the second sees the first.
     policy = policies.held_policy(request.organization)
-    policies.check_role(policy, request.organization, request.actor, staff=request.via == Via.STAFF)
+    # After the wait for the policy: the role is the one of now.
+    policies.check_role(policy, _permitted_role(request, now))
     offer = _checked_quote(wish, policy, now)
     policies.check_spending(policy, request.organization, offer.total_usd, now=now)
     order = _build_order(request, offer, _checked_sizing(offer, size), now)
@@ -179,20 +180,22 @@ def _claim_key(request: _Request, now: datetime) -> IdempotencyRecord:
         raise
 
 
-def _check_permitted(request: _Request, now: datetime) -> None:
-    """Whether this actor may order here now; asked again for a repeat, so a removed member is told nothing."""
+def _permitted_role(request: _Request, now: datetime) -> str | None:
+    """The role in which this actor may order here now; asked again for a repeat, so a removed member is told nothing.
+
+    An API key counts as an admin, who alone can make one; staff stand outside of roles.
+    """
     if isinstance(request.actor, ApiKey):
         if request.actor.organization_id != request.organization.pk or not request.actor.may("order"):
             raise NotPermitted("This API key may not order here.")
         check_still_live(request.actor, now=now)
-        return
+        return Role.ADMIN
     if request.via == Via.STAFF:
         if request.actor is None or not request.actor.is_staff:
             raise NotPermitted("Only staff place orders on behalf of an organization.")
-        return
+        return None
     membership = Membership.objects.for_organization(request.organization).filter(user=request.actor).first()
-    if membership is None or not membership.may_order:
-        raise NotPermitted("Your role in this organization may look, not order. Ask an owner or admin.")
+    return policies.check_member(membership).role
 
 
 def _checked_quote(wish: _Wish, policy: OrganizationPolicy | None, now: datetime) -> Quote:
@@ -274,7 +277,7 @@ def _take_stock(offer: Quote, look_again: Callable[[], Quote], now: datetime) ->
 
 def _replay(request: _Request, now: datetime) -> Placement:
     """The stored answer of the key, when the request is the one it answered."""
-    _check_permitted(request, now)
+    _permitted_role(request, now)
     stored = (
         IdempotencyRecord.objects.for_organization(request.organization)
         .select_related("order__organization")

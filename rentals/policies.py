@@ -13,13 +13,12 @@ from catalog.models import Machine, Tier
 from rentals.audit import record
 from rentals.errors import NotPermitted, PolicyViolation
 from rentals.members import managed
-from rentals.models import ApiKey, Membership, Order, Organization, OrganizationPolicy
+from rentals.models import Membership, Order, Organization, OrganizationPolicy
 from rentals.models.organizations import ORDERING_ROLES, Role
 from sizing.answers import HardLimits
 from sizing.explain import places
 
 if TYPE_CHECKING:
-    from rentals.audit import Actor
     from rentals.quotes import Quote
 
 RULES = ("tiers", "countries", "max_order_usd", "max_month_usd", "order_role", "community_acknowledged")
@@ -75,24 +74,28 @@ def change_policy(manager: Membership, rules: dict[str, Any], *, now: datetime) 
     return policy
 
 
-def check_role(policy: OrganizationPolicy | None, organization: Organization, actor: Actor, *, staff: bool) -> None:
-    """Whether the actor's role is high enough. An API key counts as an admin, who alone can make one; staff stand
-    outside of roles.
+def check_member(membership: Membership | None) -> Membership:
+    """The membership, when there is one and its role may order at all.
+
+    Raises: NotPermitted.
+    """
+    if membership is None or not membership.may_order:
+        raise NotPermitted("Your role in this organization may look, not order. Ask an owner or admin.")
+    return membership
+
+
+def check_role(policy: OrganizationPolicy | None, role: str | None) -> None:
+    """Whether the role is high enough; None stands outside of roles.
 
     Raises: PolicyViolation.
     """
-    if policy is None or staff:
+    if policy is None or role is None or role in may_order(policy):
         return
-    role: str | None = Role.ADMIN
-    if not isinstance(actor, ApiKey):
-        mine = Membership.objects.for_organization(organization).filter(user=actor)
-        role = mine.values_list("role", flat=True).first()
-    if role not in may_order(policy):
-        least = Role(policy.order_role).label.lower()
-        above = "" if policy.order_role == Role.OWNER else " or above"
-        raise PolicyViolation(
-            "order_role", f"Your organization's policy lets only who is {least}{above} place orders. Ask one of them."
-        )
+    least = Role(policy.order_role).label.lower()
+    above = "" if policy.order_role == Role.OWNER else " or above"
+    raise PolicyViolation(
+        "order_role", f"Your organization's policy lets only who is {least}{above} place orders. Ask one of them."
+    )
 
 
 def check_may_order(membership: Membership, policy: OrganizationPolicy | None) -> None:
@@ -100,9 +103,7 @@ def check_may_order(membership: Membership, policy: OrganizationPolicy | None) -
 
     Raises: NotPermitted, PolicyViolation.
     """
-    if not membership.may_order:
-        raise NotPermitted("Your role in this organization may look, not order. Ask an owner or admin.")
-    check_role(policy, membership.organization, membership.user, staff=False)
+    check_role(policy, check_member(membership).role)
 
 
 def may_order(policy: OrganizationPolicy | None) -> tuple[str, ...]:
