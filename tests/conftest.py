@@ -10,6 +10,8 @@ from django.core.cache import cache
 from tests import factories
 from tests.run import chromium
 
+DATABASE_FIXTURES = frozenset({"db", "transactional_db", "live_server"})
+
 
 @pytest.fixture(autouse=True)
 def _empty_cache() -> Iterator[None]:
@@ -47,12 +49,19 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[s
     return {**browser_type_launch_args, "executable_path": chromium(), "args": quiet}
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave out what this run cannot do: tests of real transactions on SQLite."""
+    """Mark what uses the database, before `-m` chooses, and leave out real transactions on SQLite."""
     from django.db import connection
 
-    if connection.vendor == "postgresql":
-        return
     for item in items:
-        if item.get_closest_marker("postgres"):
+        if uses_database(item):
+            item.add_marker(pytest.mark.database)
+        if item.get_closest_marker("postgres") and connection.vendor != "postgresql":
             item.add_marker(pytest.mark.skip(reason="needs PostgreSQL: python tests/services.py pytest"))
+
+
+def uses_database(item: pytest.Item) -> bool:
+    """Whether a mark or a fixture gives the test a database: without one, pytest-django refuses every query."""
+    marks = (item.get_closest_marker(name) for name in ("django_db", "postgres"))
+    return any(marks) or not DATABASE_FIXTURES.isdisjoint(getattr(item, "fixturenames", ()))
