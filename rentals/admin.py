@@ -17,7 +17,8 @@ from django.utils.html import format_html
 
 from rentals.admin_delivery import CancelsOrders
 from rentals.admin_forms import PlaceOrderForm
-from rentals.admin_teams import MembershipInline, ReadOnly, RecordsMembers
+from rentals.admin_read_only import ReadOnly
+from rentals.admin_teams import MembershipInline, RecordsMembers
 from rentals.api_keys import revoke_api_key
 from rentals.errors import IdempotencyMismatch, PriceChanged, RentalError
 from rentals.models import Allocation, ApiKey, AuditEvent, Membership, Order, Organization, OwnModel

@@ -15,6 +15,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.timesince import timesince
 
+from rentals.admin_read_only import ReadOnly
 from rentals.cancellations import cancel_order, least_credit_usd
 from rentals.deliveries import deliver, to_deliver
 from rentals.delivery_forms import CancelOrderForm, ConnectionForm
@@ -176,28 +177,20 @@ class CancelsOrders(admin.ModelAdmin):
 
 
 @admin.register(SshKey)
-class SshKeyAdmin(admin.ModelAdmin):
+class SshKeyAdmin(ReadOnly, admin.ModelAdmin):
     list_display = ["comment", "organization", "kind", "fingerprint", "added_by_name", "added_at"]
     search_fields = ["comment", "fingerprint", "organization__name", "organization__slug"]
     list_select_related = ["organization"]
 
-    def has_add_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return False
-
 
 @admin.register(Notice)
-class NoticeAdmin(SshKeyAdmin):
-    """What was sent, what waits, and what was cut off: read-only."""
+class NoticeAdmin(ReadOnly, admin.ModelAdmin):
+    """What was sent, what waits, and what was cut off."""
 
     list_display = ["created_at", "kind", "recipient", "organization", "state", "attempts", "sent_at", "error"]
     list_filter = ["state", "kind"]
     search_fields = ["recipient", "order__id", "organization__name", "organization__slug"]
+    list_select_related = ["organization"]
 
 
 def _add(form: Form, error: RentalError) -> None:

@@ -11,21 +11,9 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from rentals.admin_forms import MembershipFormSet
+from rentals.admin_read_only import ReadOnly
 from rentals.audit import name_of, record
 from rentals.models import Invitation, Membership, Organization, OrganizationPolicy
-
-
-class ReadOnly:
-    """Rows that only verbs write."""
-
-    def has_add_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return False
 
 
 class MembershipInline(admin.TabularInline):
