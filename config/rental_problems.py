@@ -7,6 +7,7 @@ from typing import Any
 from rest_framework.exceptions import APIException
 
 from rentals import errors
+from rentals.api.bodies import API_NAMES
 from sizing.forms import InputError
 
 # What the request itself can mend is 400; what the state of the world is against is 409.
@@ -25,13 +26,6 @@ STATUSES = {
     "order_over": 409,
     "idempotency_mismatch": 422,
     "unavailable": 503,
-}
-# Where the API has another name for a field than the pages.
-_FIELDS = {
-    "option": "options",
-    "environment": "environment.preset",
-    "notes": "environment.notes",
-    "idempotency_key": "Idempotency-Key",
 }
 
 
@@ -69,4 +63,4 @@ def field_errors(error: errors.RentalError) -> tuple[InputError, ...]:
         )
     if error.field is None:
         return ()
-    return (InputError(_FIELDS.get(error.field, error.field), error.code, error.message),)
+    return (InputError(API_NAMES.get(error.field, error.field), error.code, error.message),)

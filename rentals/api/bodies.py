@@ -39,7 +39,13 @@ ORDER_FIELDS = (
 )
 _NUMBERS = {"machine": WHOLE, "term_days": WHOLE, "lots": WHOLE}
 _AMOUNT = re.compile(r"[0-9]{1,10}(\.[0-9]{1,2})?")
-_FIELDS = {"option": "options", "environment": "environment.preset", "notes": "environment.notes"}
+# Where the API has another name for a field than the pages.
+API_NAMES = {
+    "option": "options",
+    "environment": "environment.preset",
+    "notes": "environment.notes",
+    "idempotency_key": "Idempotency-Key",
+}
 
 
 @dataclass(frozen=True)
@@ -131,7 +137,7 @@ class _Reading:
                 self.body["machine"], self.body["term_days"], self.body.get("lots", 1), options=options, **more
             )
         except InvalidBasket as error:
-            self.refuse(_FIELDS.get(error.field or "", error.field or "body"), error.message)
+            self.refuse(API_NAMES.get(error.field or "", error.field or "body"), error.message)
             return None
 
     def options(self) -> tuple[ChosenOption, ...]:
