@@ -55,10 +55,6 @@ class StoredWeights:
     parameters: int | None = None
     layers: int | None = None
 
-    @property
-    def dtypes(self) -> str:
-        return ", ".join(name for name, _ in self.bytes_by_dtype)
-
 
 @dataclass(frozen=True)
 class ImportedModel:

@@ -74,8 +74,3 @@ def largest(workload: Workload, field: str, up_to: int, device: Device) -> int |
 def largest_context(workload: RunModel, device: Device) -> int | None:
     """The longest context, up to the model's maximum, with which the workload fits; None when not even 1 token does."""
     return largest(workload, "context", workload.model.max_context, device)
-
-
-def most_requests(workload: RunModel, device: Device) -> int | None:
-    """The most requests at once, up to those asked, with which the workload fits; None when not even one does."""
-    return largest(workload, "requests", workload.requests, device)
