@@ -12,22 +12,10 @@ from typing import Any
 from django.core.exceptions import FieldDoesNotExist, ValidationError
 from django.db import IntegrityError, transaction
 
+from catalog.seeding import Row, SeedError
 from sizing.models import AiModel
 
 MODELS = Path(__file__).parent / "seeds" / "models.json"
-
-Row = dict[str, Any]
-
-
-class SeedError(Exception):
-    """The seed file breaks a rule; nothing was written.
-
-    Attributes: `problems`, one sentence each, naming file, row and field.
-    """
-
-    def __init__(self, problems: list[str]) -> None:
-        super().__init__("\n".join(problems))
-        self.problems = problems
 
 
 def load(path: Path = MODELS, *, only_new: bool = False) -> Counter[str]:

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from catalog.seeding import SeedError
 from sizing import seeding
 
 
@@ -20,7 +21,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             counts = seeding.load(options["file"], only_new=options["only_new"])
-        except seeding.SeedError as error:
+        except SeedError as error:
             raise CommandError(f"Nothing was loaded.\n{error}") from error
         self.stdout.write(
             f"AI models: {counts['created']} created, {counts['updated']} updated, {counts['unchanged']} unchanged"
