@@ -17,6 +17,7 @@ from rentals.models import Membership, Order, Organization, OrganizationPolicy
 from rentals.models.organizations import ORDERING_ROLES, Role
 from sizing.answers import HardLimits
 from sizing.explain import places
+from sizing.explain.words import usd
 
 if TYPE_CHECKING:
     from rentals.quotes import Quote
@@ -139,16 +140,16 @@ def check_spending(
     if policy.max_order_usd is not None and total_usd > policy.max_order_usd:
         raise PolicyViolation(
             "max_order_usd",
-            f"Your organization's policy allows at most ${policy.max_order_usd:,.2f} per order; "
-            f"this one is ${total_usd:,.2f}.",
+            f"Your organization's policy allows at most {usd(policy.max_order_usd)} per order; "
+            f"this one is {usd(total_usd)}.",
         )
     if policy.max_month_usd is not None:
         spent = spent_in_month(organization, now=now)
         if spent + total_usd > policy.max_month_usd:
             raise PolicyViolation(
                 "max_month_usd",
-                f"Your organization's policy allows ${policy.max_month_usd:,.2f} per calendar month (UTC). "
-                f"${spent:,.2f} is ordered this month, and this order is ${total_usd:,.2f}.",
+                f"Your organization's policy allows {usd(policy.max_month_usd)} per calendar month (UTC). "
+                f"{usd(spent)} is ordered this month, and this order is {usd(total_usd)}.",
             )
 
 

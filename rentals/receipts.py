@@ -12,7 +12,7 @@ from catalog import countries
 from rentals.api.examples import receipt_command
 from rentals.models import Allocation, Connection, Order
 from rentals.models.orders import Status
-from sizing.explain.words import counted
+from sizing.explain.words import counted, usd
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def _steps(order: Order, allocations: list[Allocation], now: datetime) -> list[S
         Step("Running", "done" if over else "current" if ready else "", None, "Until the end of the paid period."),
     ]
     if status == Status.CANCELLED:
-        note = f"{order.cancel_reason} Credit: ${order.credit_usd:,}."
+        note = f"{order.cancel_reason} Credit: {usd(order.credit_usd or Decimal(0))}."
         return [*steps[:1], Step("Cancelled", "current bad", order.ended_at, note)]
     return [
         *steps,
