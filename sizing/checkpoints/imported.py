@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass, replace
 
+from sizing.checkpoints.agreement import check_bytes, check_layers
 from sizing.checkpoints.errors import UnreadableModel
+from sizing.checkpoints.json_reading import INDEX
 from sizing.engine.adapters import Adapters, adapted
 from sizing.engine.shapes import CacheGroup, LanguageModel, Projection, TrainingShape
 
@@ -46,6 +48,7 @@ class StoredWeights:
 
     Units: `bytes_by_dtype` in bytes; empty where only the total is known (an index).
     `parameters` is None where integers hold several weights each: then only the bytes say how large it is.
+    `layers` is one more than the highest number of a layer, `missing_layer` the first one below without a tensor.
     """
 
     document: str
@@ -54,6 +57,12 @@ class StoredWeights:
     bytes_by_dtype: tuple[tuple[str, int], ...] = ()
     parameters: int | None = None
     layers: int | None = None
+    missing_layer: int | None = None
+
+    @property
+    def size_field(self) -> str:
+        """What the file calls its bytes: an index states them, a header lists what they are made of."""
+        return "metadata.total_size" if self.document == INDEX else self.document
 
 
 @dataclass(frozen=True)
@@ -138,19 +147,8 @@ class ImportedModel:
 
         Raises: UnreadableModel when the checkpoint is of another model, or only a part of this one.
         """
-        if stored.layers is not None and not self.layers <= stored.layers <= self.layers + self.draft_layers:
-            raise UnreadableModel(
-                stored.document,
-                f"its tensors have {stored.layers} layers, the configuration has {self.layers}",
-                "Give the files of the same model, and every shard of it",
-            )
-        # Four values to a byte exist; nothing published stores a weight in less than one bit.
-        if stored.total_bytes * 8 < self.parameters:
-            raise UnreadableModel(
-                stored.document,
-                f"it lists {stored.total_bytes:,} bytes, less than one bit for each of {self.parameters:,} parameters",
-                "Give the index, or the header of every shard",
-            )
+        check_layers(self, stored)
+        check_bytes(self, stored)
         # More is possible: a tied matrix stored twice, a draft head, scales. Twice as many is another model.
         counted = stored.parameters
         if counted is not None and not self.parameters * 98 <= counted * 100 <= self.parameters * 200:

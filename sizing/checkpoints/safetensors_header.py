@@ -93,6 +93,7 @@ def read_safetensors_headers(starts: Sequence[bytes]) -> StoredWeights:
         bytes_by_dtype=ordered,
         parameters=_parameters(tensors.values()),
         layers=_layers(tensors),
+        missing_layer=_missing_layer(tensors),
     )
 
 
@@ -115,7 +116,13 @@ def read_safetensors_index(data: bytes | str) -> StoredWeights:
     for name, shard in weights.items():
         if not isinstance(shard, str):
             raise UnreadableModel(f"weight_map.{name}", f"it must be a file name, not {kind(shard)}", "Correct it")
-    return StoredWeights(INDEX, total_bytes=size, tensors=len(weights), layers=_layers(weights))
+    return StoredWeights(
+        INDEX,
+        total_bytes=size,
+        tensors=len(weights),
+        layers=_layers(weights),
+        missing_layer=_missing_layer(weights),
+    )
 
 
 def _tensors(start: bytes) -> list[Tensor]:
@@ -195,15 +202,18 @@ def _parameters(tensors: Iterable[Tensor]) -> int | None:
 
 
 def _layers(names: Iterable[str]) -> int | None:
-    """How many decoder layers the tensors belong to; None where their names do not say.
+    """How many decoder layers the tensors belong to; None where their names do not say."""
+    return max(_layer_numbers(names), default=-1) + 1 or None
 
-    A vision tower and a draft head count their own layers, so their names are left aside.
-    """
-    highest = -1
-    for name in names:
-        if "vis" in name or "mtp" in name or "tower" in name:
-            continue
-        found = _LAYER.search(name)
-        if found is not None:
-            highest = max(highest, int(found[1]))
-    return highest + 1 if highest >= 0 else None
+
+def _missing_layer(names: Iterable[str]) -> int | None:
+    """The first layer below the highest that has no tensor; None where there is none."""
+    numbers = _layer_numbers(names)
+    first = next(number for number in range(len(numbers) + 1) if number not in numbers)
+    return first if first < max(numbers, default=0) else None
+
+
+def _layer_numbers(names: Iterable[str]) -> set[int]:
+    """The numbers of decoder layers. A vision tower and a draft head count their own, so their names are left aside."""
+    own = (_LAYER.search(name) for name in names if not ("vis" in name or "mtp" in name or "tower" in name))
+    return {int(found[1]) for found in own if found is not None}

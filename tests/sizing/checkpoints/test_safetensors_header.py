@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sizing.checkpoints.config import read_config
 from sizing.checkpoints.errors import UnreadableModel
 from sizing.checkpoints.imported import StoredWeights
 from sizing.checkpoints.json_reading import INDEX, MIB, SAFETENSORS
@@ -19,7 +20,7 @@ from sizing.checkpoints.safetensors_header import (
     read_safetensors_index,
 )
 from tests.sizing.checkpoints.made import framed, safetensors
-from tests.sizing.checkpoints.published import configs
+from tests.sizing.checkpoints.published import configs, with_fields
 
 PUBLISHED = configs("published.json")
 CATALOG = configs("catalog.json")
@@ -166,12 +167,82 @@ def test_a_quantized_checkpoint_is_sized_by_its_stored_bytes() -> None:
     assert model.provenance[-1].figure == "stored_bytes"
 
 
-@pytest.mark.parametrize(("total", "layers"), [(16_060_522_496, 31), (16_060_522_496, 33), (1_000_000, 32)])
-def test_a_part_or_another_model_is_not_taken_for_the_whole(total: int, layers: int) -> None:
-    names = {f"model.layers.{layer}.w": "a" for layer in range(layers)}
+@pytest.mark.parametrize("layers", [0, 1, 31, 33])
+def test_a_part_or_another_model_is_not_taken_for_the_whole(layers: int) -> None:
+    names = {f"model.layers.{layer}.w": "a" for layer in range(layers)} or {"w": "a"}
+    assert together({}, index(16_060_522_496, **names)).field == INDEX
+
+
+@pytest.mark.parametrize("missing", [0, 17, 31])
+def test_an_index_without_a_layer_is_partial(missing: int) -> None:
+    names = {f"model.layers.{layer}.{part}": "a" for layer in range(32) for part in "ab" if layer != missing}
+    assert together({}, index(16_060_522_496, **names)).field == INDEX
+
+
+LAYERS = {f"model.layers.{layer}.w": "a" for layer in range(32)}
+BF16 = {"torch_dtype": "bfloat16"}
+GPTQ = {"quant_method": "gptq"}
+
+
+def together(changes: dict[str, Any], stored: bytes, slug: str = "llama-3.1-8b") -> UnreadableModel:
     with pytest.raises(UnreadableModel) as caught:
-        read_model(json.dumps(CATALOG["llama-3.1-8b"]), [index(total, **names)])
-    assert caught.value.field == INDEX
+        read_model(with_fields(CATALOG[slug], **changes), [stored])
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("changes", "total"),
+    [
+        (BF16, 1_086_259_814),
+        (BF16, 15_700_000_000),
+        (BF16, 16_400_000_000),
+        ({"torch_dtype": "float32"}, 16_060_522_496),
+        ({"torch_dtype": "float8_e4m3fn"}, 4_000_000_000),
+        ({"torch_dtype": ...}, 8_030_261_248),
+        ({"torch_dtype": "auto"}, 33_000_000_000),
+        ({"quantization_config": {**GPTQ, "bits": 8}}, 4_500_000_000),
+        ({"quantization_config": GPTQ}, 1_900_000_000),
+        ({"quantization_config": GPTQ}, 33_000_000_000),
+    ],
+)
+def test_a_total_that_the_configuration_contradicts_is_refused_with_both_figures(
+    changes: dict[str, Any], total: int
+) -> None:
+    problem = together(changes, index(total, **LAYERS))
+    assert problem.field == "metadata.total_size"
+    assert f"{total:,} bytes" in problem.reason
+    assert "8,030,261,248 parameters" in problem.reason
+    assert "Give" in problem.fix
+
+
+@pytest.mark.parametrize(
+    ("changes", "total"),
+    [
+        (BF16, 16_060_522_496),
+        ({"torch_dtype": "torch.float16"}, 16_060_530_000),
+        ({"torch_dtype": "float32"}, 32_121_044_992),
+        ({"torch_dtype": ...}, 32_121_044_992),
+        ({"quantization_config": {**GPTQ, "bits": 4}}, 5_700_000_000),
+        ({"quantization_config": GPTQ}, 2_100_000_000),
+    ],
+)
+def test_a_total_that_the_configuration_bears_out_counts(changes: dict[str, Any], total: int) -> None:
+    config = with_fields(CATALOG["llama-3.1-8b"], **changes)
+    assert read_model(config, [index(total, **LAYERS)]).stored_bytes == total
+
+
+def test_a_shared_vocabulary_may_be_saved_twice_and_not_three_times() -> None:
+    names = {f"model.layers.{layer}.w": "a" for layer in range(28)}
+    config = with_fields(CATALOG["qwen3-0.6b"], **BF16)
+    model = read_config(config)
+    once, table = model.parameters * 2, model.vocab_size * model.hidden_size * 2
+    assert read_model(config, [index(once + table, **names)]).stored_bytes == once + table
+    assert together(BF16, index(once + 2 * table, **names), "qwen3-0.6b").field == "metadata.total_size"
+
+
+def test_a_header_of_another_type_than_the_configuration_says_is_refused() -> None:
+    header = safetensors({"w": ("F8_E4M3", (8_030_261_248,))})
+    assert together(BF16, header).field == SAFETENSORS
 
 
 @pytest.mark.parametrize("values", [7_000_000_000, 17_000_000_000])
