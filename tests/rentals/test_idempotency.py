@@ -8,12 +8,7 @@ import pytest
 from catalog.models import Machine
 from rentals.errors import IdempotencyMismatch, InvalidKey, NotPermitted, PriceChanged, SoldOut
 from rentals.models import IdempotencyRecord, Membership, Order
-from tests.factories import make_basket, make_machine, make_member, place
-
-
-@pytest.fixture
-def shop(db):
-    return make_machine(price_7_days_usd=Decimal("110.00"), lots=2)
+from tests.factories import make_basket, make_member, place
 
 
 def test_the_same_request_gets_the_same_bytes_however_often(acme, shop, now):

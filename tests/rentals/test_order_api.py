@@ -20,16 +20,6 @@ from tests.rentals.calls import assert_problem, faults, get, order, order_body, 
 WORKLOAD = {"task": "run", "model": "llama-3.1-8b", "precision_bits": 16, "context": 4096, "requests": 1}
 
 
-@pytest.fixture
-def shop(db):
-    return make_machine(price_7_days_usd=Decimal("110.00"), lots=2)
-
-
-@pytest.fixture
-def key(acme):
-    return make_api_key(acme, name="batch")
-
-
 @pytest.fixture(autouse=True)
 def _nothing_is_inconsistent(db):
     yield

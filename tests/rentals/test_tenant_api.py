@@ -10,17 +10,6 @@ from rentals.models import AuditEvent, Order, OrganizationPolicy
 from tests.factories import make_ai_model, make_api_key, make_machine, make_option
 from tests.rentals.calls import assert_problem, call, faults, get, order, order_body, post
 
-
-@pytest.fixture
-def shop(db):
-    return make_machine(price_7_days_usd=Decimal("110.00"), lots=2)
-
-
-@pytest.fixture
-def key(acme):
-    return make_api_key(acme, name="batch")
-
-
 # --- Scopes and keys ----------------------------------------------------------------------------------------------
 
 
