@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from sizing.checkpoints.errors import UnreadableModel, shown
-from sizing.checkpoints.json_reading import Unusable
+from sizing.checkpoints.json_reading import kind
 
 MOST = 2**31 - 1
 LONGEST_LIST = 10_000
@@ -35,7 +35,7 @@ num_return_sequences num_beams num_beam_groups max_length min_length temperature
 early_stopping length_penalty repetition_penalty diversity_penalty no_repeat_ngram_size
 encoder_no_repeat_ngram_size bad_words_ids begin_suppress_tokens suppress_tokens exponential_decay_length_penalty
 forced_bos_token_id forced_eos_token_id remove_invalid_values prefix tokenizer_class id2label label2id
-chunk_size_feed_forward pruned_heads tie_encoder_decoder tf_legacy_loss ignore_index
+chunk_size_feed_forward tie_encoder_decoder tf_legacy_loss ignore_index
 mm_tokens_per_image boi_token_index eoi_token_index image_token_index image_token_id video_token_id
 cache_implementation interpolate_factor attention_softmax_in_fp32 scale_attention_softmax_in_fp32 scale_attn_weights
 """
@@ -171,16 +171,3 @@ class Fields:
         if len(value) > LONGEST_LIST:
             raise self.refusal(name, f"it has more than {LONGEST_LIST:,} entries", "Correct it")
         return value
-
-
-def kind(value: object) -> str:
-    """The kind of a JSON value in words, with the value where it is short."""
-    if isinstance(value, Unusable):
-        return shown(value.words)
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | float):
-        return shown(value)
-    if isinstance(value, str):
-        return f"the text “{shown(value)}”"
-    return "a list" if isinstance(value, list) else "an object"

@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 from sizing.checkpoints.errors import UnreadableModel, shown
@@ -44,9 +45,24 @@ LIMITS = {
 
 @dataclass(frozen=True)
 class Unusable:
-    """A number that JSON does not have (NaN, Infinity) or that is too long: allowed where nothing is read from it."""
+    """A number that JSON does not have (NaN, Infinity) or that is out of range: allowed where nothing reads it."""
 
     words: str
+
+
+def kind(value: object) -> str:
+    """The kind of a JSON value in words, with the value where it is short."""
+    if isinstance(value, Unusable):
+        return shown(value.words)
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return shown(value)
+    if isinstance(value, str):
+        return f"the text “{shown(value)}”"
+    return "a list" if isinstance(value, list) else "an object"
 
 
 def take(chunks: Iterable[bytes], document: str) -> bytes:
@@ -76,11 +92,14 @@ def read_object(data: bytes | str, document: str, limits: Limits | None = None) 
             object_pairs_hook=_unique_keys,
             parse_constant=Unusable,
             parse_int=_whole,
+            parse_float=_decimal,
         )
     except ValueError as error:
         raise UnreadableModel(document, f"it is not JSON ({shown(str(error))})", "Upload the file unchanged") from None
     if not isinstance(value, dict):
-        raise UnreadableModel(document, "it is not a JSON object", f"Upload the {document} of a model")
+        raise UnreadableModel(
+            document, f"it is not a JSON object but {kind(value)}", f"Upload the {document} of a model"
+        )
     return value
 
 
@@ -138,3 +157,9 @@ def _whole(digits: str) -> int | Unusable:
     if len(digits) > LONGEST_NUMBER:
         return Unusable(f"a number of {len(digits)} digits")
     return int(digits)
+
+
+def _decimal(digits: str) -> float | Unusable:
+    """The number, or as it stands in the file where Python would make an infinity of it."""
+    number = float(digits)
+    return number if isfinite(number) else Unusable(f"the number {digits}")

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sizing.checkpoints.errors import UnreadableModel, shown
-from sizing.checkpoints.fields import kind
 from sizing.checkpoints.imported import StoredWeights
-from sizing.checkpoints.json_reading import INDEX, LIMITS, MIB, SAFETENSORS, read_object
+from sizing.checkpoints.json_reading import INDEX, LIMITS, MIB, SAFETENSORS, kind, read_object
 
 LENGTH_BYTES = 8
 MOST_BYTES = 10**15

@@ -211,6 +211,7 @@ def test_a_size_that_is_no_size_is_refused_by_its_field(field: str, value: objec
         ("meta-llama/Meta-Llama-3.1-8B", {"num_key_value_heads": 5}, "num_key_value_heads"),
         ("meta-llama/Meta-Llama-3.1-8B", {"hidden_size": 4097}, "hidden_size"),
         ("meta-llama/Meta-Llama-3.1-8B", {"sliding_attention_heads": 4}, "sliding_attention_heads"),
+        ("meta-llama/Meta-Llama-3.1-8B", {"pruned_heads": {"0": [1, 2]}}, "pruned_heads"),
         ("meta-llama/Meta-Llama-3.1-8B", {"is_encoder_decoder": True}, "is_encoder_decoder"),
         ("meta-llama/Meta-Llama-3.1-8B", {"tie_word_embeddings": "no"}, "tie_word_embeddings"),
         ("meta-llama/Meta-Llama-3.1-8B", {"architectures": ["BertModel"]}, "architectures"),

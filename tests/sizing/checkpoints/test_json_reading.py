@@ -100,6 +100,31 @@ def test_numbers_that_are_none_are_refused_only_where_they_are_read(literal: str
     assert caught.value.field == "num_hidden_layers"
 
 
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        ("NaN", "NaN"),
+        ("-Infinity", "-Infinity"),
+        ("12.5", "12.5"),
+        ("[1]", "a list"),
+        ('"a"', "the text “a”"),
+        ("null", "null"),
+        ("true", "true"),
+        ("1e400", "the number 1e400"),
+    ],
+)
+def test_a_file_that_is_no_object_is_named_for_what_it_is(data: str, words: str) -> None:
+    assert refusal(data).reason == f"it is not a JSON object but {words}"
+
+
+@pytest.mark.parametrize("literal", ["1e400", "-1.5E+999"])
+def test_a_number_out_of_range_is_named_as_the_file_has_it(literal: str) -> None:
+    with pytest.raises(UnreadableModel) as caught:
+        read_config(json.dumps({**LLAMA, "hidden_size": None}).replace("null", literal, 1))
+    assert caught.value.field == "hidden_size"
+    assert literal in caught.value.reason
+
+
 def test_an_upload_of_200_mb_is_left_unread_after_the_limit() -> None:
     read = 0
 
