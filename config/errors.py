@@ -29,8 +29,16 @@ def _told(exception: object) -> str:
     if isinstance(exception, DisallowedHost):
         return "This site is not served under the host name that was asked. Use the address you were given."
     if isinstance(exception, RequestDataTooBig):
-        return f"A form may have {settings.DATA_UPLOAD_MAX_MEMORY_SIZE or 0:,} bytes at most."
-    if isinstance(exception, (TooManyFieldsSent, TooManyFilesSent)):
+        most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE or 0
+        return (
+            f"The texts of a form, a pasted config.json among them, have {most:,} bytes ({most // 2**20} MiB) at most."
+        )
+    if isinstance(exception, TooManyFilesSent):
+        return (
+            f"A form may have {settings.DATA_UPLOAD_MAX_NUMBER_FILES or 0:,} files at most. Of a checkpoint in more, "
+            "give model.safetensors.index.json."
+        )
+    if isinstance(exception, TooManyFieldsSent):
         return f"A form may have {settings.DATA_UPLOAD_MAX_NUMBER_FIELDS or 0:,} fields and a query as many names."
     return str(exception) if type(exception) in (BadRequest, PermissionDenied) else ""
 

@@ -304,6 +304,9 @@ SPECTACULAR_SETTINGS = {
     },
 }
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
+# A checkpoint may be stored in hundreds of files, each sent with its header. Above the bound of the field, so that the
+# form can say what to give instead.
+DATA_UPLOAD_MAX_NUMBER_FILES = 1000
 # A form with files, all of it. Django keeps small files in memory and writes larger ones to disk as they come in.
 UPLOAD_MAX_BYTES = 32 * 1024 * 1024
 

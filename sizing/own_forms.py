@@ -12,7 +12,7 @@ from sizing.checkpoints.gguf_header import MAGIC
 from sizing.own_reading import MOST_FILES, Reading, config_bytes, read_files, weights_bytes
 from sizing.own_shape import MAX_NAME
 
-MOST_FORM_FILES = min(100, MOST_FILES)
+MOST_FORM_FILES = min(300, MOST_FILES)
 
 
 class FilesInput(forms.ClearableFileInput):
@@ -27,7 +27,11 @@ class FilesField(forms.FileField):
     def clean(self, data: Any, initial: Any = None) -> list[UploadedFile]:
         files = data if isinstance(data, (list, tuple)) else [data] if data else []
         if len(files) > MOST_FORM_FILES:
-            raise ValidationError(f"Give at most {MOST_FORM_FILES} files, or the index instead.", "max_files")
+            raise ValidationError(
+                f"{len(files)} files are more than the {MOST_FORM_FILES} that are read here. "
+                "Give the model.safetensors.index.json instead: it lists the tensors of all of them.",
+                "max_files",
+            )
         return [super(FilesField, self).clean(one, initial) for one in files]
 
 

@@ -11,6 +11,7 @@ from django.core.handlers.wsgi import WSGIHandler
 from django.test import Client
 
 from config.uploads import stated_length
+from tests.sizing.checkpoints.made import safetensors
 from tests.sizing.own_files import config
 
 MIB = 2**20
@@ -131,5 +132,36 @@ def test_a_stated_length_is_read_whatever_it_is(header: str, length: int) -> Non
 
 
 def test_a_pasted_text_beyond_the_limit_of_a_form_is_refused_as_too_large() -> None:
-    response = Client(raise_request_exception=False).post(OWN, {"config_text": "x" * (MIB + 1)})
+    response = Client(raise_request_exception=False).post(OWN, {"config_text": "x" * 2 * MIB})
     assert response.status_code == 413
+    assert "a pasted config.json among them, have 1,048,576 bytes (1 MiB) at most" in response.text
+
+
+def shards(number: int) -> list[io.BytesIO]:
+    files = [io.BytesIO(safetensors({f"model.layers.{layer}.w": ("BF16", (1,))})) for layer in range(number)]
+    for place, file in enumerate(files):
+        file.name = f"model-{place}.safetensors"
+    return files
+
+
+def test_the_headers_of_more_than_a_hundred_shards_are_read_together() -> None:
+    """They are refused for what they hold, one layer each, and not for their number."""
+    response = Client().post(OWN, {"config_text": config().decode(), "weights": shards(180)})
+    assert "180 layers" in str(response.context["form"].errors["weights"])
+
+
+def test_more_files_than_are_read_name_the_limit_and_the_index_and_keep_the_answers() -> None:
+    response = Client().post(OWN, {"config_text": config().decode(), "own_name": "Mine", "weights": shards(301)})
+    assert response.status_code == 400
+    said = str(response.context["form"].errors["weights"])
+    assert "301 files are more than the 300" in said
+    assert "model.safetensors.index.json" in said
+    assert 'value="Mine"' in response.text
+
+
+def test_files_beyond_what_a_form_may_have_are_refused_by_their_number() -> None:
+    data = {"config_text": config().decode(), "weights": shards(1001)}
+    response = Client(raise_request_exception=False).post(OWN, data)
+    assert response.status_code == 400
+    assert "1,000 files at most" in response.text
+    assert "model.safetensors.index.json" in response.text
