@@ -165,7 +165,15 @@ def _live(frame: Frame, answers: QueryDict) -> str | None:
 def _sentence(request: HttpRequest, frame: Frame, answers: QueryDict, sentence: str) -> HttpResponse:
     """The wizard's live line, with what depends on the chosen task and model; the address follows the answers."""
     state = wizard(answers, judged=False, own_models=frame.own_models)
-    context = {"sentence": sentence, "wizard": state, "frame": frame, "swap": state.swap(request.GET.get("fields"))}
+    marker = request.GET.get("fields")
+    context = {
+        **frame.context,
+        "sentence": sentence,
+        "wizard": state,
+        "frame": frame,
+        "swap": state.swap(marker),
+        "own_form": OwnModelForm(form_id="own-model") if state.swaps_own_model(marker) else None,
+    }
     kept = QueryDict(mutable=True)
     for name, values in answers.lists():
         # No target module at all is an answer, and a wrong one; leaving it out would tick the usual ones again.

@@ -111,6 +111,15 @@ class Wizard:
         return "task" if marker and _task_of(marker) == _task_of(self.marker) else "model"
 
     @property
+    def takes_own_model(self) -> bool:
+        """Images and notebooks are sized by other figures than a config.json has."""
+        return _takes_own_model(self.group)
+
+    def swaps_own_model(self, marker: str | None) -> bool:
+        """Whether a page with `marker` offers a model of one's own where it should not, or the other way round."""
+        return marker is not None and _takes_own_model(_task_of(marker)) != self.takes_own_model
+
+    @property
     def stated(self) -> tuple[str, tuple[Choice, ...]]:
         """A notebook's figure and its unit."""
         unit = next((unit for unit in reversed(UNITS) if self.workload.data.get(f"gpu_memory_{unit}")), "gib")
@@ -151,6 +160,11 @@ _RESERVE = ("reserve_gib", "reserve_reason")
 
 def _task_of(marker: str) -> str:
     return marker.partition(":")[0].partition("-")[0]
+
+
+def _takes_own_model(group: str) -> bool:
+    """Before a task is chosen too: bringing a model then chooses to run it."""
+    return not group or _task_of(group) in OwnShape.tasks
 
 
 def wizard(data: Mapping[str, Any], *, judged: bool, own_models: OwnModels | None = None) -> Wizard:

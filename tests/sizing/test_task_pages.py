@@ -274,7 +274,10 @@ def test_the_script_gets_the_fields_when_the_task_changes_and_the_sentence_at_on
         ("fine_tune:q,k,v,o", TUNE, ["model-facts", "task-fields"]),
         ("image", IMAGE, ["model-facts"]),
         ("notebook", NOTEBOOK, []),
-        ("", NOTEBOOK, ["model-fields"]),
+        ("", NOTEBOOK, ["model-fields", "own-model-place"]),
+        ("notebook", {"task": "run"}, ["model-fields", "own-model-place"]),
+        ("image", NOTEBOOK, ["model-fields"]),
+        ("run", TUNE, ["model-fields"]),
     ],
 )
 def test_the_script_swaps_only_what_is_on_the_page(
@@ -283,6 +286,13 @@ def test_the_script_swaps_only_what_is_on_the_page(
     target = {"target_modules": ["q"]} if fields.startswith("fine_tune") else {}
     text = client.get(RESULT, {"fields": fields, **asked, **target}, headers=SCRIPT).content.decode()
     assert re.findall(r'id="([\w-]+)" hx-swap-oob', text) == swapped
+
+
+@pytest.mark.parametrize(("task", "offered"), [("", 1), ("run", 1), ("fine_tune", 1), ("image", 0), ("notebook", 0)])
+def test_a_model_of_ones_own_is_offered_where_a_task_takes_one(client: Client, task: str, offered: int) -> None:
+    assert page(client, LAUNCH, {"task": task}).count("<summary>Use your own model</summary>") == offered
+    text = client.get(RESULT, {"fields": "image" if offered else "run", "task": task}, headers=SCRIPT).content.decode()
+    assert text.count("<summary>Use your own model</summary>") == offered
 
 
 # --- The answer ---------------------------------------------------------------------------------------------------
