@@ -211,6 +211,13 @@ class Result:
         return explain.rounding_note(self.answer.estimate)
 
     @property
+    def rounding_notes(self) -> str:
+        """The one box on rounding: of the lines, of the other figures, or of both with each fact once."""
+        if self.rounding_note and self.figures_note:
+            return f"{self.rounding_note} {explain.FIGURES_TOO}"
+        return self.rounding_note or self.figures_note
+
+    @property
     def first_rows_note(self) -> str:
         """The same for a page that shows the first rows alone."""
         return "" if all(map(explain.headroom_adds_up, self.answer.recommended[:3])) else explain.FIGURES_NOTE

@@ -34,6 +34,7 @@ from sizing.explain.machines import (
 )
 from sizing.explain.memory import (
     FIGURES_NOTE,
+    FIGURES_TOO,
     ROUNDING_NOTE,
     adds_up,
     assumptions,
@@ -49,6 +50,7 @@ from sizing.explain.words import gib
 __all__ = [
     "CONFIDENCE_LEVELS",
     "FIGURES_NOTE",
+    "FIGURES_TOO",
     "LABELS",
     "LIMITS_OF_EVERY_ANSWER",
     "ROUNDING_NOTE",

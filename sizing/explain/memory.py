@@ -24,6 +24,7 @@ from sizing.workload_form import SizedModel
 
 ROUNDING_NOTE = "Lines are rounded; the total is computed from exact bytes."
 FIGURES_NOTE = "Figures are rounded one by one; needs, comparisons and headroom are computed from exact bytes."
+FIGURES_TOO = "The same goes for every other figure: needs, comparisons and headroom are exact inside."
 TRAINING_SOURCES = (
     ("LoRA (Hu et al. 2021): trained parameters of an adapter", "https://arxiv.org/abs/2106.09685"),
     ("ZeRO (Rajbhandari et al. 2020): bytes per trained parameter", "https://arxiv.org/abs/1910.02054"),

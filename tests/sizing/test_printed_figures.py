@@ -10,7 +10,7 @@ from catalog import wording
 from catalog.models import MemorySource
 from catalog.templatetags.units import gib
 from catalog.units import GIB, MIB, counted_text, figure
-from sizing.explain import FIGURES_NOTE
+from sizing.explain import FIGURES_NOTE, FIGURES_TOO, ROUNDING_NOTE
 from sizing.models import AiModel
 from tests.factories import make_gpu, make_machine
 from tests.sizing.seeded import seed
@@ -52,6 +52,15 @@ def test_a_page_whose_printed_figures_are_off_by_rounding_says_so_once(client: C
     assert Decimal(there) - Decimal("19.55") != Decimal(free)
     assert html.count(FIGURES_NOTE) == 1
     assert FIGURES_NOTE in client.get("/").text
+
+
+def test_lines_and_figures_that_are_both_rounded_are_told_in_one_box(client: Client, db: None) -> None:
+    seed("llama-3.1-8b")
+    for mib in range(24_000, 24_020):
+        make_machine(gpu=make_gpu(), gpu_memory_bytes=mib * MIB, memory_unit="MiB", memory_source="data_center")
+    html = client.get(ANSWER.replace("precision_bits=16", "precision_bits=8")).text
+    assert re.findall(r'<p class="callout callout-info">([^<]+)</p>', html) == [f"{ROUNDING_NOTE} {FIGURES_TOO}"]
+    assert FIGURES_NOTE not in html
 
 
 def test_the_catalog_and_the_answer_name_a_memory_in_the_same_words(client: Client, db: None) -> None:
