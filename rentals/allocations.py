@@ -43,7 +43,9 @@ def _set_state(
         held = Order.objects.for_organization(order.organization).select_for_update(of=("self",)).get(pk=order.pk)
         allocation = Allocation.objects.for_organization(order.organization).get(order=held, number=number)
         if held.status_at(now) != Status.ACTIVE:
-            raise OrderOver("The term of this order is over; its machines cannot be started or stopped any more.")
+            cancelled = held.status_at(now) == Status.CANCELLED
+            why = "This order was cancelled" if cancelled else "The term of this order is over"
+            raise OrderOver(f"{why}; its machines cannot be started or stopped any more.")
         if allocation.state != state:
             allocation.state = state
             allocation.save(update_fields=["state"])

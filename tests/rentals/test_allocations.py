@@ -5,10 +5,11 @@ from datetime import timedelta
 import pytest
 
 from rentals.allocations import start, stop
+from rentals.cancellations import cancel_order
 from rentals.endings import end_due_orders
 from rentals.errors import OrderOver
 from rentals.models import Allocation, AuditEvent
-from tests.factories import make_machine, make_order
+from tests.factories import make_machine, make_order, make_user
 
 
 def act(verb, order, number, now, actor=None):
@@ -47,8 +48,17 @@ def test_they_work_until_the_end_and_not_from_it_on(acme, verb, before, allowed)
 def test_an_ended_order_cannot_be_started(acme):
     order = make_order(acme)
     end_due_orders(order.ends_at)
-    with pytest.raises(OrderOver):
+    with pytest.raises(OrderOver, match="The term of this order is over"):
         act(start, order, 1, order.ends_at)
+
+
+@pytest.mark.parametrize("verb", [start, stop])
+def test_what_was_cancelled_says_so_and_not_that_its_term_is_over(acme, verb):
+    order = make_order(acme)
+    staff = make_user("staff@example.com", is_staff=True, is_superuser=True)
+    cancel_order(order.pk, reason="Withdrawn.", credit_usd=order.total_usd, actor=staff, now=order.starts_at)
+    with pytest.raises(OrderOver, match="This order was cancelled; its machines cannot"):
+        act(verb, order, 1, order.starts_at)
 
 
 def test_nothing_runs_once_the_order_is_over_even_before_the_sweep(acme):
