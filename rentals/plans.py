@@ -158,4 +158,7 @@ def plan(cleaned: Mapping[str, Any], *, now: datetime) -> Planned:
 
 
 def _label(machine: Machine) -> str:
-    return f"{machine.name}: {machine.gpu.name} × {machine.gpu_count}, {machine.provider.name}"
+    """Nothing twice: many names are the GPUs and the place already. A narrow list cuts off the end."""
+    gpus = f"{machine.gpu.name} × {machine.gpu_count}"
+    words = machine.name if gpus in machine.name else f"{gpus}, {machine.name}"
+    return f"{words}, {machine.provider.name}"

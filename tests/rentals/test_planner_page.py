@@ -107,6 +107,13 @@ def test_the_page_opens_empty_and_with_a_machine(read, machine):
     read(machine="\ud800".encode("utf-8", "surrogatepass"))
 
 
+def test_the_list_of_machines_says_first_what_tells_them_apart(read, machine):
+    gpus = f"{machine.gpu.name} × {machine.gpu_count}"
+    assert f" {gpus}, North 1, {machine.provider.name} " in read()
+    Machine.objects.update(name=f"{gpus}, Oslo")
+    assert f" {gpus}, Oslo, {machine.provider.name} " in read()
+
+
 def test_too_few_free_lots_are_said(read, machine):
     Machine.objects.update(free_lots=1)
     assert "at the moment only 1 lot of this machine is free" in read(machine=machine.pk, lots=2, days=7)
