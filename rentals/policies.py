@@ -92,10 +92,10 @@ def check_role(policy: OrganizationPolicy | None, role: str | None) -> None:
     """
     if policy is None or role is None or role in may_order(policy):
         return
-    least = Role(policy.order_role).label.lower()
-    above = "" if policy.order_role == Role.OWNER else " or above"
+    roles = [Role(allowed).label.lower() + "s" for allowed in may_order(policy)]
+    named = " and ".join(filter(None, [", ".join(roles[:-1]), roles[-1]]))
     raise PolicyViolation(
-        "order_role", f"Your organization's policy lets only who is {least}{above} place orders. Ask one of them."
+        "order_role", f"Only {named} may place orders, by your organization's policy. Ask one of them."
     )
 
 

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from html import unescape
+from re import search
 
 import pytest
 
@@ -195,6 +196,20 @@ def test_who_may_order(acme, shop, least):
     else:
         assert place(acme, make_basket(shop), actor=key, via="api")
     assert place(acme, make_basket(shop), actor=make_user("s@example.com", is_staff=True), via="staff")
+
+
+@pytest.mark.parametrize(("least", "words"), [("owner", "Only owners"), ("admin", "Only owners and admins")])
+def test_who_may_not_order_reads_who_may(acme, shop, least, words):
+    set_policy(acme, order_role=least)
+    with pytest.raises(PolicyViolation, match=f"^{words} may place orders, by your organization's policy\\."):
+        place(acme, make_basket(shop), actor=make_member(acme, "member"))
+
+
+def test_a_time_in_a_sentence_stands_right_before_the_full_stop(client, acme):
+    set_policy(acme)
+    client.force_login(acme.owner)
+    text = client.get(f"/o/{acme.slug}/policy/").text
+    assert search(r"Last changed <time [^>]+>[^<]+ UTC</time>\.", text)
 
 
 def test_the_api_names_the_rule(acme, shop):
