@@ -77,3 +77,22 @@ def test_axe_finds_nothing_on_a_small_screen(open_page: Callable[..., Page]) -> 
     for address in ["/", "/catalog/", "/launch/", f"/launch/result/?{WORKLOAD}", f"/calculator/?{CALCULATOR}"]:
         page.goto(address)
         assert violations(page) == [], address
+
+
+def test_an_organizations_pages_are_one_row_on_a_small_screen(open_page: Callable[..., Page], acme: Any) -> None:
+    page = open_page(width=375, user=acme.owner)
+    for name in ["", "orders/", "members/", "models/", "policy/", "planner/"]:
+        page.goto(f"/o/acme/{name}")
+        row = page.locator(".org-nav")
+        height = row.bounding_box()["height"]  # type: ignore[index]  # it is on the page
+        assert height < 60, name
+        assert page.evaluate("document.documentElement.scrollWidth") <= 375, name
+        assert violations(page) == [], name
+    last = row.get_by_role("link", name="Planner")
+    row.get_by_role("link", name="Overview").focus()
+    for _ in range(row.get_by_role("link").count() - 1):
+        page.keyboard.press("Tab")
+    box = last.bounding_box()
+    assert last.evaluate("link => link === document.activeElement")
+    assert box is not None
+    assert 0 <= box["x"] < box["x"] + box["width"] <= 375
