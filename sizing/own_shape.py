@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
+from sizing.checkpoints.agreement import TOLERANCE_PERCENT
 from sizing.checkpoints.errors import UnreadableModel, shown
 from sizing.checkpoints.imported import MOST_ELEMENTS, MOST_PARAMETERS, MOST_STATE_BYTES, ImportedModel
 from sizing.checkpoints.json_reading import Limits, read_object
@@ -261,11 +262,23 @@ def read_figures(written: Mapping[str, Any], slug: str = "") -> OwnShape:
     if layers > values["layers"]:
         raise UnreadableModel("cache_groups", f"they have {layers:,} layers, the model fewer", _READ_AGAIN)
     model = OwnShape(**values, slug=slug)
+    _check_stored(model)
     try:
         model.shape()
     except UnsizableModel as error:
         raise UnreadableModel(error.field, shown(str(error)), _READ_AGAIN) from None
     return model
+
+
+def _check_stored(model: OwnShape) -> None:
+    """An address says no type of the weights: 8 bits are the least that a checkpoint without quantization has."""
+    least = model.parameters * (1 if model.quantization else 8) // 8
+    if model.stored_bytes is not None and model.stored_bytes * 100 < least * (100 - TOLERANCE_PERCENT):
+        raise UnreadableModel(
+            "stored_bytes",
+            f"{model.stored_bytes:,} bytes are too few for {model.parameters:,} parameters: they take {least:,}",
+            _READ_AGAIN,
+        )
 
 
 def _value(name: str, value: Any) -> Any:

@@ -15,10 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from catalog.units import GIB
+from sizing.checkpoints.errors import UnreadableModel
 from sizing.forms import InvalidInput, question_from
 from sizing.models import AiModel
 from sizing.own_reading import read_files
-from sizing.own_shape import MAX_TOKEN, from_token
+from sizing.own_shape import MAX_TOKEN, from_token, read_figures
 from sizing.permalinks import canonical_query
 from tests.factories import make_machine
 from tests.sizing.own_files import config, index, quantized
@@ -255,3 +256,14 @@ def test_every_address_stays_in_its_bounds() -> None:
     assert len(read_files(config()).model.token) < MAX_TOKEN // 2
     model = read_files(quantized(), (index(5_700_000_000),), "Ünïcode 模型").model
     assert from_token(model.token) == model
+
+
+@pytest.mark.parametrize(("quantization", "stored"), [("", 1_086_259_814), ("gguf", 900_000_000)])
+def test_an_address_with_fewer_bytes_than_its_parameters_take_is_refused(quantization: str, stored: int) -> None:
+    figures = read_files(config()).model.figures | {"stored_bytes": stored}
+    if quantization:
+        figures["quantization"] = quantization
+    with pytest.raises(UnreadableModel) as caught:
+        read_figures(figures)
+    assert caught.value.field == "stored_bytes"
+    assert f"{stored:,} bytes" in caught.value.reason
