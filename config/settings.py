@@ -35,7 +35,7 @@ TRUSTED_PROXIES = env.int("TRUSTED_PROXIES", default=0)
 # --- Applications -------------------------------------------------------------------------------------------------
 
 INSTALLED_APPS = [
-    "django.contrib.admin",
+    "rentals.administration.BerthAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.humanize",
@@ -124,6 +124,9 @@ else:
     # lock_timeout bounds how long an order waits for a row: an error a client can retry, never a hung worker.
     # The pool is one of each process: more connections than gunicorn's threads, which would otherwise queue for them.
     _database["OPTIONS"] = {"pool": {"min_size": 1, "max_size": 12}, "options": "-c lock_timeout=3000"}
+    # The tables' owner, for `migrate` alone: whoever serves connects as a role that owns nothing.
+    if env("DATABASE_OWNER_URL", default=""):
+        DATABASES["owner"] = env.db_url("DATABASE_OWNER_URL")
 
 REDIS_URL = env("REDIS_URL", default="")
 

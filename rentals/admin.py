@@ -26,6 +26,8 @@ from rentals.ordering import place_order
 from rentals.own_models import publish_own_model
 from rentals.quotes import Quote, quote
 from rentals.review import new_key
+from rentals.scoping import opens_transactions
+from rentals.tenants import Across, across_tenants
 from sizing.own_views import reading_context
 from sizing.publishing import PublishForm
 
@@ -99,17 +101,33 @@ class OrderAdmin(ReadOnly, CancelsOrders):
     def state_now(self, order: Order) -> str:
         return order.status_at(timezone.now()).label
 
+    @opens_transactions
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
         """Place an order on behalf of an organization: first the total, then the order."""
         if not self.has_add_permission(request):
             raise PermissionDenied
-        form = PlaceOrderForm(request.POST or None, initial={"idempotency_key": new_key()})
+        now = timezone.now()
+        with across_tenants(Across.ADMINISTRATION):
+            form = PlaceOrderForm(request.POST or None, initial={"idempotency_key": new_key()})
+            sound = request.method == "POST" and form.is_valid()
+        refusal: RentalError | None = None
+        if sound and "place" in request.POST:
+            try:
+                return self._place(request, form, now)
+            except RentalError as error:
+                refusal = error
+        with across_tenants(Across.ADMINISTRATION):
+            return self._page(request, form, refusal, now)
+
+    def _page(
+        self, request: HttpRequest, form: PlaceOrderForm, refusal: RentalError | None, now: datetime
+    ) -> HttpResponse:
+        """The form with the total of what it asks for, or with why that cannot be had."""
         offer = None
         if request.method == "POST" and form.is_valid():
-            now = timezone.now()
             try:
-                if "place" in request.POST:
-                    return self._place(request, form, now)
+                if refusal is not None:
+                    raise refusal
                 offer = self._offer(form, now)
             except RentalError as error:
                 form.add_error(error.field if error.field in form.fields else None, error.message)

@@ -21,6 +21,7 @@ from rentals.audit import record
 from rentals.errors import InvalidApiKey, KeyNotAccepted, NotPermitted
 from rentals.models import ApiKey, Membership, Organization
 from rentals.models.api_keys import PREFIX_LENGTH, Scope
+from rentals.tenants import tenant
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -90,7 +91,7 @@ def revoke_api_key(organization: Organization, key_id: int, *, actor: User | Non
 
 
 def authenticate(text: str, *, now: datetime) -> ApiKey:
-    """The live key that this text is, with its organization; that it was used is noted.
+    """The live key that this text is; that it was used is noted.
 
     Raises: KeyNotAccepted, with the same words for every text that never was a key.
     """
@@ -98,7 +99,7 @@ def authenticate(text: str, *, now: datetime) -> ApiKey:
     if read is None:
         raise KeyNotAccepted
     prefix, secret = read.groups()
-    key = ApiKey.objects.select_related("organization").filter(prefix=prefix).first()
+    key = ApiKey.objects.with_prefix(prefix)
     if key is None or not constant_time_compare(key.secret_hash, _hash(secret)):
         raise KeyNotAccepted
     # Who has the secret may know what became of the key.
@@ -124,8 +125,9 @@ def _note_use(key: ApiKey, now: datetime) -> None:
     if key.last_used_at is not None and key.last_used_at > since:
         return
     unnoted = Q(last_used_at__isnull=True) | Q(last_used_at__lte=since)
-    # Conditional: of many requests at the same moment one writes, the others find it written.
-    ApiKey.objects.filter(unnoted, pk=key.pk).update(last_used_at=now)
+    with tenant(key.organization_id):
+        # Conditional: of many requests at the same moment one writes, the others find it written.
+        ApiKey.objects.filter(unnoted, pk=key.pk).update(last_used_at=now)
     key.last_used_at = now
 
 

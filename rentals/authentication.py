@@ -30,7 +30,7 @@ class KeyRequest(Request):
 
 
 class ApiKeyAuthentication(BaseAuthentication):
-    """`Authorization: Bearer <key>`. `request.auth` is the key; `request.organization` its organization.
+    """`Authorization: Bearer <key>`. `request.auth` is the key; `TenantView` opens its organization.
 
     Another scheme is nobody's key: the request counts as anonymous. A wrong key is refused, also where none is needed.
     """
@@ -43,7 +43,6 @@ class ApiKeyAuthentication(BaseAuthentication):
             key = authenticate(text.strip(), now=timezone.now())
         except KeyNotAccepted as error:
             raise AuthenticationFailed(error.message) from error
-        request.organization = key.organization  # type: ignore[attr-defined]
         return None, key
 
     def authenticate_header(self, request: Request) -> str:

@@ -19,6 +19,7 @@ from rentals.models import Allocation, Notice, Order
 from rentals.models.orders import Status, Via
 from rentals.notices import announce
 from rentals.ordering import is_lock_timeout
+from rentals.tenants import Across, across_tenants
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -37,7 +38,7 @@ def cancel_order(order_id: UUID, *, reason: str, credit_usd: Decimal, actor: Use
         raise NotPermitted("Only staff cancel orders.")
     reason = _checked_reason(reason)
     try:
-        with transaction.atomic():
+        with across_tenants(Across.ADMINISTRATION), transaction.atomic():
             return _cancel(order_id, reason, credit_usd, actor, now)
     except OperationalError as error:
         if is_lock_timeout(error):

@@ -5,6 +5,7 @@ from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
 from rentals.models import Organization
+from rentals.tenants import person
 
 
 def organizations(request: HttpRequest) -> dict[str, object]:
@@ -19,4 +20,5 @@ def organizations(request: HttpRequest) -> dict[str, object]:
 def _of(user: AbstractBaseUser | AnonymousUser | None) -> list[Organization]:
     if not isinstance(user, User):
         return []
-    return list(Organization.objects.of_member(user).only("id", "name", "slug"))
+    with person(user):
+        return list(Organization.objects.of_member(user).only("id", "name", "slug"))

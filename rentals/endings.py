@@ -14,6 +14,7 @@ from rentals.audit import record
 from rentals.models import Allocation, Notice, Order
 from rentals.models.orders import Status
 from rentals.notices import announce
+from rentals.tenants import Across, across_tenants
 
 logger = logging.getLogger(__name__)
 
@@ -21,7 +22,9 @@ logger = logging.getLogger(__name__)
 def end_due_orders(now: datetime) -> int:
     """End every order whose term is over at `now`; how many this call ended."""
     ended = 0
-    for order_id in list(Order.objects.due(now).order_by("ends_at", "id").values_list("pk", flat=True)):
+    with across_tenants(Across.END_OF_TERM):
+        due = list(Order.objects.due(now).order_by("ends_at", "id").values_list("pk", flat=True))
+    for order_id in due:
         try:
             ended += end_order(order_id, now)
         except OperationalError:
@@ -32,7 +35,7 @@ def end_due_orders(now: datetime) -> int:
 
 def end_order(order_id: UUID, now: datetime) -> bool:
     """End one due order in its own transaction; False when somebody else has."""
-    with transaction.atomic():
+    with across_tenants(Across.END_OF_TERM), transaction.atomic():
         order = Order.objects.select_related("organization").get(pk=order_id)
         # The machine first and always: whoever changes a machine's active lots holds its row until the commit.
         machine = None
@@ -55,7 +58,8 @@ def end_order(order_id: UUID, now: datetime) -> bool:
 def give_back(machine: Machine, lots: int, now: datetime) -> None:
     """Put lots back on a machine whose row this transaction holds, never more than its lots that nobody rents.
 
-    Staff may have lowered `lots` under running orders: then the first lots that come back fill that hole.
+    Staff may have lowered `lots` under running orders: then the first lots that come back fill that hole. The orders of
+    every tenant count, so the transaction is one across tenants.
     """
     rented = Order.objects.filter(machine=machine, status=Status.ACTIVE).aggregate(lots=Sum("lots"))["lots"] or 0
     free = min(machine.free_lots + lots, max(machine.lots - rented, 0))

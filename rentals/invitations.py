@@ -22,6 +22,7 @@ from rentals.mail import send_after_commit
 from rentals.members import check_grantable, managed
 from rentals.models import Invitation, Membership
 from rentals.models.invitations import VALID_FOR
+from rentals.tenants import Across, across_tenants
 
 # Berth's mail server is no tool to write to strangers with.
 MAX_OPEN = 50
@@ -87,7 +88,7 @@ def accept(token_hash: str, user: User, *, now: datetime) -> Membership:
 
     Raises: InvitationOver, InvitationNotForYou.
     """
-    with transaction.atomic():
+    with across_tenants(Across.INVITATION_LINK), transaction.atomic():
         # Held: of two acceptances at once one comes second, and finds it used.
         invitation = (
             Invitation.objects.select_for_update(of=("self",))
@@ -102,6 +103,8 @@ def accept(token_hash: str, user: User, *, now: datetime) -> Membership:
         membership, created = Membership.objects.get_or_create(
             organization=invitation.organization, user=user, defaults={"role": invitation.role}
         )
+        # Read already; outside of this block it could not be any more.
+        membership.organization = invitation.organization
         invitation.accepted_at = now
         invitation.save(update_fields=["accepted_at"])
         record(invitation.organization, "invitation.accepted", at=now, actor=user, via="page",
@@ -113,7 +116,9 @@ def find(token_hash: str | None) -> Invitation | None:
     """The invitation that a link was made for, used and expired ones too."""
     if not token_hash:
         return None
-    return Invitation.objects.select_related("organization").filter(token_hash=token_hash).first()
+    # Whoever has the link need not have an account: its token says which row.
+    with across_tenants(Across.INVITATION_LINK):
+        return Invitation.objects.select_related("organization").filter(token_hash=token_hash).first()
 
 
 def belongs_to(invitation: Invitation, user: User) -> bool:

@@ -22,6 +22,7 @@ from django.urls import reverse
 from rentals.models import Membership, Notice, Order
 from rentals.models.orders import Status
 from rentals.models.organizations import Role
+from rentals.tenants import Across, across_tenants, tenant
 
 logger = logging.getLogger(__name__)
 
@@ -60,24 +61,27 @@ def announce_ends(now: datetime) -> int:
     """Write down the mails of orders that end within a day and are not announced yet; for how many orders."""
     written = Notice.objects.filter(order=OuterRef("pk"), kind=Notice.Kind.ENDS_SOON)
     soon = Order.objects.active(now).filter(ends_at__lte=now + ENDS_SOON).exclude(Exists(written))
-    number = 0
-    for order in soon.order_by("ends_at", "id")[:AT_ONCE]:
-        announce(order, Notice.Kind.ENDS_SOON, now=now)
-        number += 1
-    return number
+    with across_tenants(Across.MAILS):
+        found = list(soon.order_by("ends_at", "id")[:AT_ONCE])
+    for order in found:
+        with tenant(order.organization_id):
+            announce(order, Notice.Kind.ENDS_SOON, now=now)
+    return len(found)
 
 
 def send_notices(clock: Clock) -> int:
     """Send what is due; how many went out. A mail server that does not answer ends the sweep, and is asked again."""
     due = Notice.objects.filter(state=Notice.State.PENDING, next_attempt_at__lte=clock())
-    waiting = list(due.order_by("next_attempt_at", "id").values_list("pk", flat=True)[:AT_ONCE])
+    due = due.order_by("next_attempt_at", "id")
+    with across_tenants(Across.MAILS):
+        waiting = list(due.values_list("organization", "pk")[:AT_ONCE])
     if not waiting:
         return 0
     connection = get_connection()
     sent = 0
     try:
-        for notice_id in waiting:
-            sent += _send(notice_id, connection, clock)
+        for organization_id, notice_id in waiting:
+            sent += _send(organization_id, notice_id, connection, clock)
     except _Away:
         logger.warning("The mail server does not answer; mails wait.", exc_info=True)
     finally:
@@ -89,16 +93,17 @@ class _Away(Exception):
     """The mail server cannot be reached: no other mail of this sweep would fare better."""
 
 
-def _send(notice_id: int, connection: BaseEmailBackend, clock: Clock) -> bool:
+def _send(organization_id: int, notice_id: int, connection: BaseEmailBackend, clock: Clock) -> bool:
     # Claimed by one conditional update, and committed before the server is asked: who comes second sends nothing.
-    pending = Notice.objects.filter(pk=notice_id, state=Notice.State.PENDING)
-    if not pending.update(state=Notice.State.SENDING):
-        return False
-    notice = Notice.objects.select_related("order", "organization", "user").get(pk=notice_id)
-    if not _still_true(notice, clock()):
-        _close(notice, Notice.State.DROPPED)
-        return False
-    message = _message(notice)
+    with tenant(organization_id):
+        pending = Notice.objects.filter(pk=notice_id, state=Notice.State.PENDING)
+        if not pending.update(state=Notice.State.SENDING):
+            return False
+        notice = Notice.objects.select_related("order", "organization", "user").get(pk=notice_id)
+        if not _still_true(notice, clock()):
+            _write(notice, state=Notice.State.DROPPED)
+            return False
+        message = _message(notice)
     message.connection = connection
     try:
         connection.open()
@@ -110,7 +115,7 @@ def _send(notice_id: int, connection: BaseEmailBackend, clock: Clock) -> bool:
     except _UNCERTAIN as error:
         _forget(connection)
         logger.exception("Notice %s may or may not have been sent; it is not sent again.", notice.pk)
-        Notice.objects.filter(pk=notice.pk).update(error=_words(error))
+        _write(notice, error=_words(error))
         raise _Away from error
     except Exception as error:
         # What was refused may have cost the connection: the next mail gets a new one.
@@ -118,7 +123,7 @@ def _send(notice_id: int, connection: BaseEmailBackend, clock: Clock) -> bool:
         logger.warning("Notice %s could not be sent.", notice.pk, exc_info=True)
         _put_off(notice, error, clock())
         return False
-    Notice.objects.filter(pk=notice.pk).update(state=Notice.State.SENT, sent_at=clock(), error="")
+    _write(notice, state=Notice.State.SENT, sent_at=clock(), error="")
     return True
 
 
@@ -171,13 +176,12 @@ def _put_off(notice: Notice, error: Exception, now: datetime) -> None:
     attempts = notice.attempts + 1
     wait = min(FIRST_WAIT * 2 ** min(attempts - 1, 10), LONGEST_WAIT)
     state = Notice.State.PENDING if attempts < MAX_ATTEMPTS else Notice.State.FAILED
-    Notice.objects.filter(pk=notice.pk).update(
-        state=state, attempts=attempts, next_attempt_at=now + wait, error=_words(error)
-    )
+    _write(notice, state=state, attempts=attempts, next_attempt_at=now + wait, error=_words(error))
 
 
-def _close(notice: Notice, state: Notice.State) -> None:
-    Notice.objects.filter(pk=notice.pk).update(state=state)
+def _write(notice: Notice, **fields: object) -> None:
+    with tenant(notice.organization_id):
+        Notice.objects.filter(pk=notice.pk).update(**fields)
 
 
 def _words(error: Exception) -> str:

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from django.db import IntegrityError, OperationalError, transaction
+from django.db import IntegrityError, OperationalError
 from django.db.models import F, Q
 
 from catalog import countries
@@ -40,6 +40,7 @@ from rentals.models.orders import Via
 from rentals.models.organizations import Role
 from rentals.notices import announce
 from rentals.quotes import Quote, quote
+from rentals.tenants import tenant
 
 if TYPE_CHECKING:
     from rentals.audit import Actor
@@ -122,10 +123,11 @@ def place_order(
     body = basket.canonical(expected_total_usd)
     request = _Request(organization, idempotency_key, method, path, body, actor, via)
     try:
-        with transaction.atomic(durable=True):
+        with tenant(organization, durable=True):
             return _place(request, _Wish(basket, expected_total_usd, inside), size, now)
     except _KeyTaken:
-        return _replay(request, now)
+        with tenant(organization):
+            return _replay(request, now)
     except OperationalError as error:
         if is_lock_timeout(error):
             raise Busy from error

@@ -13,6 +13,7 @@ from django.utils.text import slugify
 from rentals.audit import record
 from rentals.models import Membership, Organization
 from rentals.models.organizations import Role
+from rentals.tenants import Across, across_tenants
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -80,7 +81,8 @@ def _insert(name: str) -> Organization:
 
 def create_organization(*, name: str, owner: User, now: datetime) -> Organization:
     """The organization with `owner` as its first member, both or neither."""
-    with transaction.atomic():
+    # Which slugs are taken is every tenant's affair, and the new one has no number yet.
+    with across_tenants(Across.NEW_ORGANIZATION), transaction.atomic():
         organization = _insert(name)
         Membership.objects.create(organization=organization, user=owner, role=Role.OWNER)
         record(organization, "organization.created", at=now, actor=owner, via="page", object_id=organization.slug)

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, cast
 
-from django.db import models
+from django.db import connection, models
 from django.db.models import Q
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
-    from rentals.models import Organization
+    from rentals.models import ApiKey, Organization
 
 
 class TenantQuerySet(models.QuerySet):
     def for_organization(self, organization: Organization) -> Self:
         return self.filter(organization=organization)
+
+
+class MembershipQuerySet(TenantQuerySet):
+    def of_person(self, user: User) -> Self:
+        return self.filter(user=user).select_related("organization")
 
 
 class OrganizationQuerySet(models.QuerySet):
@@ -52,6 +57,13 @@ class OrderQuerySet(TenantQuerySet):
 
 
 class ApiKeyQuerySet(TenantQuerySet):
+    def with_prefix(self, prefix: str) -> ApiKey | None:
+        """The key before its tenant is known: on PostgreSQL by the one function that may look for it."""
+        if connection.vendor != "postgresql":
+            return cast("ApiKey | None", self.filter(prefix=prefix).first())
+        rows = self.raw("SELECT * FROM rentals_api_key(%s)", [prefix])
+        return cast("ApiKey | None", next(iter(rows), None))
+
     def live(self, now: datetime) -> Self:
         """Neither revoked nor expired at `now`."""
         return self.filter(Q(expires_at__isnull=True) | Q(expires_at__gt=now), revoked_at__isnull=True)

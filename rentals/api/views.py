@@ -1,21 +1,41 @@
 """What every address of a tenant's API has in common."""
 
-from typing import ClassVar
+from contextlib import ExitStack
+from typing import Any, ClassVar, cast
 
 from rest_framework.permissions import BasePermission
+from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from rentals.authentication import HasKey
+from rentals.authentication import HasKey, KeyRequest
+from rentals.models import Organization
+from rentals.tenants import finished, tenant
 
 
 class TenantView(APIView):
     """An address that only a key opens. What it reads starts from `request.organization`, the key's own.
 
-    `key` is told for every method that `key_for` does not name.
+    `key` is told for every method that `key_for` does not name. Methods run in a `tenant` block, except those that
+    `opens_transactions` names because they place orders.
     """
 
     key: ClassVar[type[HasKey]] = HasKey
     key_for: ClassVar[dict[str, type[HasKey]]] = {}
+    opens_transactions: ClassVar[tuple[str, ...]] = ()
 
     def get_permissions(self) -> list[BasePermission]:
         return [self.key_for.get(self.request.method or "", self.key)()]
+
+    def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Any:
+        with ExitStack() as self._block:
+            return finished(super().dispatch(request, *args, **kwargs))
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Who asks is known only now: no earlier place could open the block."""
+        super().initial(request, *args, **kwargs)
+        opened = cast(KeyRequest, request)
+        # Its number is known, and mostly enough; the rest is read by whoever asks for it, inside of a block.
+        number = opened.auth.organization_id
+        opened.organization = opened.auth.organization = Organization.from_db(None, ["id"], [number])
+        if request.method not in self.opens_transactions:
+            self._block.enter_context(tenant(number))

@@ -5,7 +5,7 @@ from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models import Q
 
-from rentals.querysets import OrganizationQuerySet, TenantQuerySet
+from rentals.querysets import MembershipQuerySet, OrganizationQuerySet
 
 organization_slug_validator = RegexValidator(
     r"\A[a-z0-9]+(-[a-z0-9]+)*\Z", "Use lower-case letters, digits and hyphens."
@@ -47,7 +47,7 @@ class Membership(models.Model):
     role = models.CharField(max_length=12, choices=Role, default=Role.MEMBER)
     created_at = models.DateTimeField(auto_now_add=True)
 
-    objects = TenantQuerySet.as_manager()
+    objects = MembershipQuerySet.as_manager()
 
     class Meta:
         ordering = ["organization_id", "id"]

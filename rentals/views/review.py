@@ -22,7 +22,8 @@ from rentals.own_models import shapes_of
 from rentals.policies import check, check_may_order, policy_of
 from rentals.review import Review, new_key, price, read_input
 from rentals.review_forms import CARRIED_NAMES, OWN_NAMES, TICKS, expected_total, review_query, unknown_names
-from rentals.scoping import TenantRequest, View, organization_page
+from rentals.scoping import TenantRequest, View, opens_transactions, organization_page, reading
+from rentals.tenants import person
 
 _STATUS = {errors.NotPermitted: 403, errors.PolicyViolation: 403, errors.InProgress: 409, errors.Busy: 503}
 
@@ -42,7 +43,9 @@ def keeps_choices_when_signed_out(view: View) -> View:
 @login_required
 def order_review_entry(request: HttpRequest) -> HttpResponse:
     """On to the organization's review page, with the choices kept; who has several chooses one."""
-    mine = list(Organization.objects.of_member(cast(User, request.user)))
+    user = cast(User, request.user)
+    with person(user):
+        mine = list(Organization.objects.of_member(user))
     query = request.GET.urlencode()
     if not mine:
         onward = urlencode({"next": request.get_full_path()})
@@ -54,6 +57,7 @@ def order_review_entry(request: HttpRequest) -> HttpResponse:
 
 @keeps_choices_when_signed_out
 @organization_page
+@opens_transactions
 def order_review(request: TenantRequest) -> HttpResponse:
     if unknown := unknown_names(request.GET):
         known = [*OWN_NAMES[:6], *CARRIED_NAMES]
@@ -72,23 +76,24 @@ def order_review(request: TenantRequest) -> HttpResponse:
 
 def _confirm(request: TenantRequest) -> HttpResponse:
     """The order, or why there is none; who may not order is told that before anything else."""
-    review = read_input(
-        request.POST,
-        key=request.POST.get("idempotency_key", ""),
-        now=timezone.now(),
-        own_models=shapes_of(request.organization),
-    )
-    try:
-        check_may_order(request.membership, policy_of(request.organization))
-    except errors.RentalError as error:
-        return _refused(request, review, error)
-    try:
-        expected = expected_total(request.POST.get("expected_total_usd", ""))
-    except ValidationError as error:
-        review.form.add_error(None, error)
-        return _show(request, review, status=400)
-    if review.basket is None:
-        return _show(request, review, status=400)
+    with reading(request):
+        review = read_input(
+            request.POST,
+            key=request.POST.get("idempotency_key", ""),
+            now=timezone.now(),
+            own_models=shapes_of(request.organization),
+        )
+        try:
+            check_may_order(request.membership, policy_of(request.organization))
+        except errors.RentalError as error:
+            return _refused(request, review, error)
+        try:
+            expected = expected_total(request.POST.get("expected_total_usd", ""))
+        except ValidationError as error:
+            review.form.add_error(None, error)
+            return _show(request, review, status=400)
+        if review.basket is None:
+            return _show(request, review, status=400)
     try:
         placement = place_order(
             organization=request.organization,
@@ -103,7 +108,8 @@ def _confirm(request: TenantRequest) -> HttpResponse:
             inside=review.inside,
         )
     except errors.RentalError as error:
-        return _refused(request, review, error)
+        with reading(request):
+            return _refused(request, review, error)
     if placement.replayed:
         messages.info(request, f"This order was already placed at {placement.order.starts_at:%H:%M:%S} UTC.")
     else:

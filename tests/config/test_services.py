@@ -16,7 +16,7 @@ DEADLINE_SECONDS = 60
 SHOW = """
 import os, psycopg
 with psycopg.connect(os.environ["DATABASE_URL"]) as connection:
-    query = "SELECT rolsuper, rolbypassrls, rolcreatedb FROM pg_roles WHERE rolname = current_user"
+    query = "SELECT rolsuper, rolbypassrls, rolcreatedb, rolcreaterole FROM pg_roles WHERE rolname = current_user"
     print(*connection.execute(query).fetchone())
 print(os.environ["DATABASE_URL"], os.environ["REDIS_URL"], flush=True)
 """
@@ -38,7 +38,7 @@ def test_the_role_is_restricted_and_the_servers_go_with_the_command() -> None:
     )
     assert result.returncode == 0, result.stderr
     role, urls = result.stdout.splitlines()
-    assert role == "False False True"
+    assert role == "False False False False"
     assert not any(answers(url) for url in urls.split())
 
 

@@ -14,6 +14,7 @@ from catalog.models import Machine
 from rentals.api_keys import revoke_api_key
 from rentals.invariants import violations
 from rentals.models import ApiKey, AuditEvent, IdempotencyRecord, Order
+from rentals.tenants import tenant
 from tests.factories import make_ai_model, make_api_key, make_machine, make_option, make_provider
 from tests.rentals.calls import assert_problem, faults, get, order, order_body, post
 
@@ -198,7 +199,8 @@ def test_a_key_revoked_after_it_opened_the_request_changes_nothing(acme, shop, k
     from rentals.api import orders as module
 
     def late(*args, **kwargs):
-        ApiKey.objects.filter(pk=key.pk).update(revoked_at=timezone.now())
+        with tenant(acme):
+            ApiKey.objects.filter(pk=key.pk).update(revoked_at=timezone.now())
         return original(*args, **kwargs)
 
     original = module.read_order

@@ -33,6 +33,7 @@ from tests.factories import (
     make_user,
     place,
 )
+from tests.tenancy import statements
 
 STORAGE = (ChosenOption("storage-500", 1),)
 
@@ -69,7 +70,7 @@ def test_placing_an_order_takes_at_most_fifteen_statements(acme, now):
     basket = make_basket(machine, lots=3, options=STORAGE)
     with CaptureQueriesContext(connection) as captured:
         place(acme, basket, now=now, expected_total_usd=machine.price_7_days_usd * 3 + Decimal("31.50"))
-    assert len(captured) <= 15
+    assert len(statements(captured.captured_queries)) <= 15
 
 
 def test_figures_of_an_order_outlive_price_changes_and_the_machine(acme):

@@ -11,6 +11,7 @@ from django.urls import reverse
 
 from rentals.api_urls import urlpatterns as api_patterns
 from rentals.models import ApiKey, Invitation, Membership, OwnModel, SshKey
+from rentals.querysets import MembershipQuerySet, OrganizationQuerySet, TenantQuerySet
 from rentals.urls import urlpatterns
 from tests.factories import make_api_key, make_invitation, make_machine, make_order, make_own_model, make_ssh_key
 
@@ -41,6 +42,15 @@ def address(pattern, organization, order):
     assert not unknown, f"say how to fill {unknown} of the page {pattern.name}"
     assert "organization" in names, f"the page {pattern.name} is about no organization: is it personal?"
     return reverse(pattern.name, kwargs={name: values[name] for name in names})
+
+
+@pytest.fixture(autouse=True, params=["scoped", pytest.param("unscoped", marks=pytest.mark.postgres)])
+def scoping(request, monkeypatch):
+    """Every walk twice: as the code is, and with its scoping off, so that row-level security alone must hold."""
+    if request.param == "unscoped":
+        monkeypatch.setattr(TenantQuerySet, "for_organization", lambda rows, organization: rows.all())
+        monkeypatch.setattr(MembershipQuerySet, "of_person", lambda rows, user: rows.select_related("organization"))
+        monkeypatch.setattr(OrganizationQuerySet, "of_member", lambda rows, user: rows.all())
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -13,6 +13,7 @@ from rentals.api_keys import create_api_key
 from rentals.errors import RentalError
 from rentals.forms import printable
 from rentals.models import Organization
+from rentals.tenants import Across, across_tenants
 
 MAX_DAYS = 3650
 
@@ -30,6 +31,10 @@ class Command(BaseCommand):
         now, days = timezone.now(), options["expires_days"]
         if days is not None and not 1 <= days <= MAX_DAYS:
             raise CommandError(f"--expires-days must be 1 to {MAX_DAYS}.")
+        with across_tenants(Across.OPERATOR):
+            self._create(organization, scopes, name, days, now)
+
+    def _create(self, organization: str, scopes: str, name: str, days: int | None, now: datetime) -> None:
         found = Organization.objects.filter(slug=organization).first()
         if found is None:
             raise CommandError(f"There is no organization {organization!r}.")
