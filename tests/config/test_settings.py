@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from django.conf import settings
 
 ROOT = Path(__file__).resolve().parents[2]
 VALUES = "import config.settings as s; print(s.DEBUG, s.HTTPS, s.SESSION_COOKIE_SECURE, s.ACCOUNT_EMAIL_VERIFICATION)"
@@ -35,11 +36,16 @@ def test_the_demo_needs_nothing_and_keeps_debug_off() -> None:
     assert python(VALUES, DEMO="1").stdout.split() == ["False", "False", "False", "none"]
 
 
-def test_production_passes_the_deployment_checks(tmp_path: Path) -> None:
+@pytest.mark.postgres
+@pytest.mark.django_db
+def test_production_passes_the_deployment_checks() -> None:
+    server = os.environ["DATABASE_URL"].rsplit("/", 1)[0]
     environment = {
         "PATH": os.defpath,
         "SECRET_KEY": "k" * 20 + "0123456789abcdefghijklmnopqrstuvwxyz-ABCDEFGH",
-        "DATABASE_URL": f"sqlite:///{tmp_path / 'check.sqlite3'}",
+        "DATABASE_URL": f"{server}/{settings.DATABASES['default']['NAME']}",
+        "REDIS_URL": "redis://127.0.0.1:6379/0",
+        "SITE_URL": "https://berth.example",
         "DEMO": "0",
         "DEBUG": "0",
         "HTTPS": "1",
