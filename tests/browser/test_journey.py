@@ -179,8 +179,9 @@ def test_the_fields_follow_the_task_and_keep_what_applies(open_page: Callable[..
 
 
 @pytest.mark.parametrize("script", [True, False], ids=["script", "no script"])
-def test_the_keyboard_alone_is_enough(open_page: Callable[..., Page], script: bool) -> None:
-    page = open_page(script=script)
+@pytest.mark.parametrize("width", [1280, 375])
+def test_the_keyboard_alone_is_enough(open_page: Callable[..., Page], width: int, script: bool) -> None:
+    page = open_page(width=width, script=script)
     travel(page, Keyboard(page))
 
 
