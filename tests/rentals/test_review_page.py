@@ -311,7 +311,6 @@ def test_without_a_machine_the_page_says_what_to_do(client):
 
 
 def test_launch_of_the_answer_carries_the_whole_question(client, shop):
-    """B2."""
     make_ai_model()
     query = "task=run&model=llama-3.1-8b&precision_bits=16&context=4096&requests=1&term_days=7&lots=1&tier=secure"
     query += "&countries=EU&max_hourly_usd=2.00&budget_usd=300.00"
@@ -326,7 +325,6 @@ def test_launch_of_the_answer_carries_the_whole_question(client, shop):
 
 @pytest.mark.parametrize("place", ["US", None])
 def test_a_machine_outside_the_chosen_countries_is_refused_and_not_named(client, shop, place):
-    """B2."""
     Machine.objects.update(country=place)
     query = {"machine": shop.pk, "countries": ["EU", "NO"]}
     shown = client.get(REVIEW, query)
@@ -353,7 +351,6 @@ def test_a_repeat_is_answered_though_the_machine_moved_out_of_the_countries(clie
 
 
 def test_what_was_wished_for_and_is_missed_is_told(client, shop):
-    """B2."""
     html = page(client, shop, budget_usd="100", max_hourly_usd="0.60", tier="community")
     assert "It misses what you asked for" in html
     assert "+$10.00 over your budget" in html
@@ -372,7 +369,6 @@ def test_what_was_wished_for_and_is_missed_is_told(client, shop):
     ],
 )  # fmt: skip
 def test_a_wrong_answer_of_the_question_is_an_error_at_its_field(client, shop, name, value):
-    """B2."""
     html = page(client, shop, **{name: value})
     assert "Confirm order" not in html
     assert f'href="#id_{name}"' in html
@@ -381,7 +377,6 @@ def test_a_wrong_answer_of_the_question_is_an_error_at_its_field(client, shop, n
 
 
 def test_an_error_is_said_once_and_its_label_once(client, shop):
-    """D3."""
     html = page(client, shop, lots="0", budget_usd="x", option="nothing")
     summary = html[html.index("error-summary-title") :].partition("</div>")[0]
     sentences = re.findall(r"<li>(?:<a[^>]*>)?([^<]*)", summary)
@@ -400,7 +395,6 @@ SENTENCE = "I order this machine although the workload does not fit it."
 
 
 def test_what_does_not_fit_needs_its_own_tick_kept_with_the_order(client, shop):
-    """B3."""
     make_ai_model()
     html = page(client, shop, **WORKLOAD)
     assert SENTENCE in html
@@ -424,7 +418,6 @@ def test_where_it_fits_there_is_nothing_to_acknowledge(client, shop):
 @pytest.mark.parametrize("value", ["0", "false", "no", "off", "1", "true", "ON", " on", "\x00", "x" * 5000])
 @pytest.mark.parametrize("name", ["community_acknowledged", "misfit_acknowledged"])
 def test_only_the_boxs_own_value_is_a_tick(client, name, value):
-    """D5."""
     make_ai_model()
     machine = make_machine(tier="community")
     form = fields(page(client, machine, **WORKLOAD))
@@ -436,7 +429,6 @@ def test_only_the_boxs_own_value_is_a_tick(client, name, value):
 
 
 def test_an_address_ticks_nothing(client):
-    """D5."""
     make_ai_model()
     machine = make_machine(tier="community")
     html = page(client, machine, **WORKLOAD, community_acknowledged="on", misfit_acknowledged="on")
@@ -445,7 +437,6 @@ def test_an_address_ticks_nothing(client):
 
 
 def test_options_come_in_the_order_of_their_sizes(client, shop):
-    """D8."""
     for size in ("2,000", "100", "500"):
         make_option(f"storage-{size.replace(',', '')}", name=f"Storage {size} GB")
     names = re.findall(r"Storage [0-9,]+ GB", page(client, shop))
@@ -453,7 +444,6 @@ def test_options_come_in_the_order_of_their_sizes(client, shop):
 
 
 def test_a_viewer_is_told_the_role_before_what_is_missing(client, acme, shop):
-    """D13."""
     client.force_login(make_member(acme, "viewer"))
     for data in ({}, {"machine": shop.pk}, {"machine": "x", "lots": "-1", "expected_total_usd": "?"}):
         response = client.post(REVIEW, {**data, "confirm": "1"})
@@ -462,7 +452,6 @@ def test_a_viewer_is_told_the_role_before_what_is_missing(client, acme, shop):
 
 
 def test_the_page_of_a_used_key_speaks_in_labels_and_units(client, shop):
-    """D2."""
     make_ai_model()
     make_option("storage-500")
     form = fields(page(client, shop, **{**WORKLOAD, "context": "4096"}))
