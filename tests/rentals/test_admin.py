@@ -110,7 +110,7 @@ def test_an_organization_keeps_an_owner_in_the_admin_too(client, acme):
 
 
 def test_staff_put_nobody_into_an_organization_and_their_changes_are_in_its_trail(client, acme, staff):
-    """A2, in the admin: an account that did not say yes is no member."""
+    """An account that did not say yes is no member."""
     owner, stranger = Membership.objects.get(), make_user("stranger@example.com")
     member = Membership.objects.get(user=make_member(acme, "viewer"))
     rows = [(owner, "owner"), (member, "admin")]

@@ -33,7 +33,7 @@ def test_an_owner_changes_and_removes(client, acme):
 
 
 def test_nobody_becomes_a_member_without_saying_so(client):
-    """A2: whatever is sent to the page, an account that exists is invited and not put in."""
+    """Whatever is sent to the page, an account that exists is invited and not put in."""
     user = make_user("new@example.com")
     for role in ("viewer", "member", "admin", "owner"):
         client.post(MEMBERS, {"email": "New@Example.com", "role": role})

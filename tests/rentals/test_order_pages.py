@@ -142,7 +142,7 @@ def test_a_lot_is_stopped_and_started_by_buttons(client, acme):
 
 
 def test_what_is_not_handed_over_yet_is_being_prepared_wherever_it_is_told(client, acme):
-    """B5: no line of the receipt says that a lot runs which the next line says was not handed over."""
+    """No line of the receipt says that a lot runs which the next line says was not handed over."""
     order = make_order(acme, make_machine(lots=2), lots=2)
     url = f"/o/acme/orders/{order.pk}/"
     html = read(client, url)

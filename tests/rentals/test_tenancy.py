@@ -157,7 +157,7 @@ def test_no_answer_below_an_organization_is_kept_anywhere(client, globex, secret
 
 @pytest.mark.parametrize("pattern", tenant_patterns(), ids=lambda pattern: pattern.name)
 def test_an_address_opened_after_signing_in_again_is_never_blank(client, globex, secret_order, pattern):
-    """B1: the sign-in leads by GET to where a POST was refused."""
+    """The sign-in leads by GET to where a POST was refused."""
     client.force_login(globex.owner)
     response = client.get(address(pattern, globex, secret_order), follow=True)
     assert response.status_code == 200

@@ -1,4 +1,4 @@
-"""D6: one spelling of a word on every page."""
+"""One spelling of a word on every page."""
 
 import re
 from pathlib import Path
