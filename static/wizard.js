@@ -27,6 +27,19 @@ const addressOfAnswers = () => {
 };
 wizard.addEventListener("change", () => history.replaceState(history.state, "", addressOfAnswers()));
 
+// What a person chose before the scripts had arrived, or a browser put back after a reload, the server has not seen yet.
+const answeredUnheard = () => Array.from(wizard.elements).some((field) => {
+  if (field instanceof HTMLSelectElement) {
+    const given = Array.from(field.options).some((option) => option.defaultSelected);
+    return Array.from(field.options).some((option, place) => option.selected !== (given ? option.defaultSelected : place === 0));
+  }
+  if (!(field instanceof HTMLInputElement)) return false;
+  return ["radio", "checkbox"].includes(field.type) ? field.checked !== field.defaultChecked : field.value !== field.defaultValue;
+});
+document.addEventListener("htmx:load", () => {
+  if (answeredUnheard()) wizard.dispatchEvent(new Event("change", { bubbles: true }));
+}, { once: true });
+
 // Choosing a theme and signing in come back to an address: to that one.
 document.addEventListener("submit", (event) => {
   const next = event.target.querySelector("input[name=next]");

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from rentals.models import Order
 
@@ -120,6 +120,19 @@ def test_a_newcomer_gets_from_the_catalog_to_a_receipt(
 ) -> None:
     page = open_page(width=width, script=script)
     travel(page, Mouse(page))
+
+
+def test_a_choice_made_before_the_scripts_arrive_is_not_lost(open_page: Callable[..., Page]) -> None:
+    page = open_page()
+    held: list[Route] = []
+    page.route("**/htmx.min.js", lambda route: held.append(route))
+    page.goto("/launch/", wait_until="commit")
+    page.get_by_role("radio", name="Run a model").check(force=True)
+    expect(page.get_by_label("Model", exact=True)).to_have_count(0)
+
+    held[0].continue_()
+    page.get_by_label("Model", exact=True).select_option("llama-3.1-8b")
+    expect(page.locator("#live")).to_contain_text("19.55 GiB")
 
 
 @pytest.mark.parametrize("script", [True, False], ids=["script", "no script"])
