@@ -7,12 +7,14 @@ from django.contrib import admin, messages
 from django.contrib.admin.helpers import ActionForm
 from django.db import models
 from django.db.models import Count, Q, QuerySet
-from django.http import HttpRequest
-from django.utils.html import format_html
+from django.http import HttpRequest, QueryDict
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 from simple_history.admin import SimpleHistoryAdmin
 
 from catalog import wording
-from catalog.admin_forms import GpuForm, MachineForm
+from catalog.admin_forms import GpuForm, MachineForm, fill_pro_rata
+from catalog.admin_preview import PreviewsForm
 from catalog.models import Gpu, GpuAlias, Machine, Option, Provider
 from catalog.pricing import Package
 from catalog.querysets import MachineQuerySet
@@ -54,6 +56,8 @@ class ProviderAdmin(SimpleHistoryAdmin):
     list_display = ("name", "slug", "invented", "feed_format", "refreshed_at", "machine_count")
     list_filter = ("invented", "feed_format")
     search_fields = ("name", "slug")
+    # The form would show it.
+    exclude = ("feed_secret",)
     readonly_fields = ("refreshed_at",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Provider]:
@@ -88,8 +92,13 @@ class ReasonForm(ActionForm):
 
 
 @admin.register(Machine)
-class MachineAdmin(SimpleHistoryAdmin):
+class MachineAdmin(PreviewsForm, SimpleHistoryAdmin):
     form = MachineForm
+    preview_buttons = (
+        ("_preview", "Preview the prices"),
+        ("_pro_rata", "Fill in 3 and 30 days pro rata from the price for 7 days"),
+    )
+    previewed_parts = ("packages", "memory_counted")
     list_display = (
         "name", "provider", "tier", "gpu_and_count", "memory_short", "memory_source", "country", "lots_free",
         "listed", "online", "last_seen", "week", "month", "problems",
@@ -107,11 +116,11 @@ class MachineAdmin(SimpleHistoryAdmin):
         (None, {"fields": ("name", "provider", "gpu", "gpu_count", "tier", "country")}),
         ("Memory per GPU", {"fields": (("memory_figure", "memory_unit"), "memory_source", "memory_counted")}),
         ("Availability", {"fields": ("listed", "online", "lots", "free_lots", "max_term_days", "interruptible")}),
+        ("This change", {"fields": ("change_reason", "updated_at")}),
         (
             "Prices per lot",
             {"fields": ("hourly_usd", "price_7_days_usd", "price_30_days_usd", "price_3_days_usd", "packages")},
         ),
-        ("Last change", {"fields": ("updated_at",)}),
     )
 
     # --- The list ---
@@ -160,17 +169,25 @@ class MachineAdmin(SimpleHistoryAdmin):
     # --- One machine ---
 
     @admin.display(description="sold for")
-    def packages(self, machine: Machine) -> str:
-        if machine.pk is None:
-            return "Shown once it is saved."
-        return "; ".join(f"{package.days} days {_price(package)}" for package in machine.packages) or "no term"
+    def packages(self, machine: Machine) -> SafeString | str:
+        """The packages as saved, or as they stand in a form that is previewed."""
+        if not machine.packages:
+            return "Shown once there is a price: press Preview." if machine.pk is None else "no term"
+        rows = [(package.days, usd(package.price_usd), usd(package.hourly_usd)) for package in machine.packages]
+        body = format_html_join("", "<tr><th scope='row'>{} days</th><td>{}</td><td>{} / h</td></tr>", rows)
+        return format_html("<table><tbody>{}</tbody></table>", body)
+
+    def previewed(self, request: HttpRequest, button: str, data: QueryDict) -> None:
+        if button == "_pro_rata" and not fill_pro_rata(data):
+            messages.error(request, "Write the price for 7 days first: an amount above 0 in whole cents.")
 
     def get_readonly_fields(self, request: HttpRequest, obj: Machine | None = None) -> tuple[str, ...]:
         own = tuple(self.readonly_fields)
-        return (*own, *SYNCED_FIELDS) if obj and obj.provider.has_feed else own
+        return (*own, *SYNCED_FIELDS) if obj and obj.pk and obj.provider.has_feed else own
 
     def save_model(self, request: HttpRequest, obj: Machine, form: Any, change: bool) -> None:
         """Save all but the stock: lots move in a statement of their own, for orders change them at the same time."""
+        obj._change_reason = form.cleaned_data.get("change_reason") or None  # type: ignore[attr-defined]
         if not change:
             obj.free_lots = obj.lots
             obj.save()

@@ -1,17 +1,24 @@
-"""The catalog: what can be rented, from whom and for how much. It knows no tenant and no workload."""
+"""GPUs, providers, machines and options: what can be rented, from whom and for how much."""
 
 import re
 from datetime import datetime
 from decimal import Decimal
+from urllib.parse import urlsplit
 
 from django.core.exceptions import ValidationError
-from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
+from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator, URLValidator
 from django.db import models
 from django.db.models import F, Q
 from simple_history.models import HistoricalRecords
 
 from catalog import countries, pricing, units
 from catalog.querysets import FRESH_FOR, MachineQuerySet
+
+# The shortest leaves a run time to end before the next is due; the longest still has a run in the time a list is fresh.
+SHORTEST_INTERVAL_SECONDS = 30
+LONGEST_INTERVAL_SECONDS = 240
+# An address that names a feed which ships with Berth (catalog/feeds/demo.py) instead of a place on the network.
+DEMO_FEED = "demo:"
 
 # Django's own slug validator refuses the dot of "llama-3.1-8b"; one rule for every slug of the console.
 SLUG = re.compile(r"\A[a-z0-9][a-z0-9._-]*\Z")
@@ -24,6 +31,15 @@ def known_country(code: str) -> None:
         raise ValidationError(
             "“%(code)s” is not a country code (ISO 3166-1 alpha-2, such as DE).", "unknown_country", {"code": code}
         )
+
+
+def feed_address(address: str) -> None:
+    """Raises: ValidationError for what a refresh would never fetch."""
+    if re.fullmatch(rf"{DEMO_FEED}[a-z0-9-]+", address):
+        return
+    URLValidator(schemes=["http", "https"])(address)
+    if "@" in urlsplit(address).netloc:
+        raise ValidationError("Keep the password out of the address: give it as the secret.", "password_in_address")
 
 
 class Tier(models.TextChoices):
@@ -135,12 +151,21 @@ class Provider(models.Model):
         default=False, help_text="A demo provider: its machines do not exist, and pages say so."
     )
     feed_format = models.CharField(max_length=40, blank=True)
-    feed_url = models.URLField(blank=True, max_length=500)
+    feed_url = models.CharField("feed address", blank=True, max_length=500, validators=[feed_address])
+    feed_secret = models.CharField(
+        max_length=500, blank=True, help_text="Sent to the feed as a bearer token; never shown again."
+    )
+    feed_interval_seconds = models.PositiveSmallIntegerField(
+        "seconds between refreshes",
+        default=60,
+        validators=[MinValueValidator(SHORTEST_INTERVAL_SECONDS), MaxValueValidator(LONGEST_INTERVAL_SECONDS)],
+    )
     refreshed_at = models.DateTimeField(
         "last good refresh", null=True, blank=True, editable=False, help_text="Set by a refresh that was accepted."
     )
 
-    history = HistoricalRecords()
+    # A secret that was replaced must not live on in the history; when a list was read is no decision of anybody.
+    history = HistoricalRecords(excluded_fields=["feed_secret", "refreshed_at"])
 
     class Meta:
         ordering = ["name"]
@@ -169,6 +194,9 @@ class Machine(models.Model):
 
     name = models.CharField(max_length=160)
     provider = models.ForeignKey(Provider, on_delete=models.PROTECT, related_name="machines")
+    external_id = models.CharField(
+        max_length=120, null=True, blank=True, editable=False, help_text="The provider's own name of the offer."
+    )
     gpu = models.ForeignKey(Gpu, on_delete=models.PROTECT, related_name="machines")
     gpu_count = models.PositiveSmallIntegerField(default=1, validators=[MinValueValidator(1), MaxValueValidator(16)])
     tier = models.CharField(max_length=12, choices=Tier)
@@ -179,6 +207,7 @@ class Machine(models.Model):
         validators=[known_country],
         help_text="ISO 3166-1 alpha-2; empty when the location is unknown.",
     )
+    place_raw = models.CharField("place as its provider wrote it", max_length=200, blank=True, editable=False)
     gpu_memory_bytes = models.PositiveBigIntegerField(
         "memory per GPU (bytes)", null=True, blank=True, help_text="Empty when it is unknown: never recommended then."
     )
@@ -205,6 +234,7 @@ class Machine(models.Model):
         ordering = ["name", "id"]
         constraints = [
             models.UniqueConstraint(fields=["provider", "name"], name="machine_name_once_per_provider"),
+            models.UniqueConstraint(fields=["provider", "external_id"], name="machine_external_id_once_per_provider"),
             models.CheckConstraint(
                 condition=Q(lots__gte=1),
                 name="machine_has_a_lot",

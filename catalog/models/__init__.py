@@ -1,0 +1,40 @@
+"""The catalog: what can be rented, from whom and for how much. It knows no tenant and no workload."""
+
+from catalog.models.feeds import FeedAbsence, FeedQuestion, FeedRejection, FeedRun, FeedState, PlaceAlias
+from catalog.models.listings import (
+    DEMO_FEED,
+    SLUG,
+    Availability,
+    Gpu,
+    GpuAlias,
+    Machine,
+    MemorySource,
+    MemoryUnit,
+    Option,
+    Provider,
+    Tier,
+    known_country,
+    slug_validator,
+)
+
+__all__ = [
+    "DEMO_FEED",
+    "SLUG",
+    "Availability",
+    "FeedAbsence",
+    "FeedQuestion",
+    "FeedRejection",
+    "FeedRun",
+    "FeedState",
+    "Gpu",
+    "GpuAlias",
+    "Machine",
+    "MemorySource",
+    "MemoryUnit",
+    "Option",
+    "PlaceAlias",
+    "Provider",
+    "Tier",
+    "known_country",
+    "slug_validator",
+]
