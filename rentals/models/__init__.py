@@ -10,6 +10,8 @@ from rentals.models.orders import Allocation, Order
 from rentals.models.organizations import Membership, Organization
 from rentals.models.own_models import OwnModel
 from rentals.models.policies import OrganizationPolicy
+from rentals.models.searches import SavedSearch
+from rentals.models.webhooks import WebhookAttempt, WebhookDelivery, WebhookEndpoint, WebhookEvent
 
 __all__ = [
     "Allocation",
@@ -24,5 +26,10 @@ __all__ = [
     "Organization",
     "OrganizationPolicy",
     "OwnModel",
+    "SavedSearch",
     "SshKey",
+    "WebhookAttempt",
+    "WebhookDelivery",
+    "WebhookEndpoint",
+    "WebhookEvent",
 ]
