@@ -63,6 +63,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     # First, so that every request has an id, also one that another middleware refuses.
     "django_structlog.middlewares.RequestMiddleware",
+    "config.api_frame.AnswerFrame",
     # Around everything that can answer, so that redirects and refusals carry these headers too.
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -260,6 +261,11 @@ STORAGES = {
     },
 }
 
+# --- Requests to others -------------------------------------------------------------------------------------------
+
+# Hosts with their ports that feeds and webhooks may reach though their addresses are not public: for development alone.
+OUTGOING_ALLOWED = env.list("OUTGOING_ALLOWED", default=[])
+
 # --- API ----------------------------------------------------------------------------------------------------------
 
 REST_FRAMEWORK = {
@@ -350,5 +356,10 @@ LOGGING = {
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "structured"}},
     "root": {"handlers": ["console"], "level": LOG_LEVEL},
     # The demo prints its address and logins; a line for each request would carry them off the screen.
-    "loggers": {"django_structlog": {"level": "WARNING" if DEMO else LOG_LEVEL}},
+    "loggers": {
+        "django_structlog": {"level": "WARNING" if DEMO else LOG_LEVEL},
+        # They log whole addresses and headers of outgoing requests, where secrets are.
+        "httpx2": {"level": "WARNING"},
+        "httpcore2": {"level": "WARNING"},
+    },
 }

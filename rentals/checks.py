@@ -67,6 +67,9 @@ def _unsafe_settings() -> Iterator[CheckMessage]:
     if urlsplit(settings.SITE_URL).hostname in (*_LOCAL, None):
         yield Error(f"Links in mails lead to {settings.SITE_URL}.", hint="Set SITE_URL to the public address.",
                     id=_id(10))  # fmt: skip
+    if settings.OUTGOING_ALLOWED:
+        yield Error("Feeds and webhooks may reach servers that are not public.", hint="Unset OUTGOING_ALLOWED.",
+                    id=_id(11))  # fmt: skip
 
 
 def _id(number: int) -> str:
