@@ -16,7 +16,7 @@ from catalog import wording
 from catalog.admin_forms import GpuForm, MachineForm, fill_pro_rata
 from catalog.admin_preview import PreviewsForm
 from catalog.models import Gpu, GpuAlias, Machine, Option, Provider
-from catalog.pricing import Package
+from catalog.pricing import Package, to_cents
 from catalog.querysets import MachineQuerySet
 from catalog.stock import LotsUnderRent, change_lots
 from catalog.templatetags.units import gib, usd
@@ -173,7 +173,9 @@ class MachineAdmin(PreviewsForm, SimpleHistoryAdmin):
         """The packages as saved, or as they stand in a form that is previewed."""
         if not machine.packages:
             return "Shown once there is a price: press Preview." if machine.pk is None else "no term"
-        rows = [(package.days, usd(package.price_usd), usd(package.hourly_usd)) for package in machine.packages]
+        rows = [
+            (package.days, usd(to_cents(package.price_usd)), usd(package.hourly_usd)) for package in machine.packages
+        ]
         body = format_html_join("", "<tr><th scope='row'>{} days</th><td>{}</td><td>{} / h</td></tr>", rows)
         return format_html("<table><tbody>{}</tbody></table>", body)
 

@@ -6,11 +6,12 @@ from typing import Any, ClassVar, cast
 from django import forms
 from django.core.exceptions import ValidationError
 from django.core.validators import URLValidator
+from django.http import QueryDict
 
 from catalog import countries, units
-from catalog.checks import machine_problems
+from catalog.checks import MAX_PACKAGE_USD, machine_problems
 from catalog.models import Gpu, Machine, MemoryUnit
-from catalog.pricing import STANDARD_TERMS_DAYS, package_price
+from catalog.pricing import STANDARD_TERMS_DAYS, package_price, pro_rata, pro_rata_hourly
 
 # Where a rule is about a field that this form shows under another name.
 _SHOWN_AS = {"gpu_memory_bytes": "memory_figure", "free_lots": "lots"}
@@ -48,6 +49,24 @@ class GpuForm(forms.ModelForm):
         return addresses
 
 
+def fill_pro_rata(data: QueryDict) -> bool:
+    """Write the packages of 3 and 30 days into the form's data, in proportion to its price for 7 days.
+
+    An hourly price that is still missing follows too. False when there is no sound weekly price to start from.
+    """
+    try:
+        weekly = MachineForm.base_fields["price_7_days_usd"].clean(data.get("price_7_days_usd"))
+    except ValidationError:
+        return False
+    if weekly is None or not 0 < weekly <= MAX_PACKAGE_USD:
+        return False
+    data["price_3_days_usd"] = str(pro_rata(weekly, 3))
+    data["price_30_days_usd"] = str(pro_rata(weekly, 30))
+    if not data.get("hourly_usd", "").strip():
+        data["hourly_usd"] = str(pro_rata_hourly(weekly))
+    return True
+
+
 class MachineForm(forms.ModelForm):
     """A machine: memory as the figure and the unit it is known in, package prices filled in when left empty."""
 
@@ -65,6 +84,9 @@ class MachineForm(forms.ModelForm):
         max_digits=12,
         decimal_places=2,
         help_text="Per lot. Empty: the hourly price × 24 × 7, rounded to the cent.",
+    )
+    change_reason = forms.CharField(
+        label="Reason of this change", required=False, max_length=100, help_text="Kept in the machine's history."
     )
     price_30_days_usd = forms.DecimalField(
         label="Price for 30 days (USD)",

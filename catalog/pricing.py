@@ -38,6 +38,15 @@ def pro_rata(weekly_usd: Decimal, days: int) -> Decimal:
     return to_cents(weekly_usd * days / 7)
 
 
+def pro_rata_hourly(weekly_usd: Decimal) -> Decimal:
+    """The price per hour, in proportion to a weekly price: six decimals, as a machine keeps it, half-up.
+
+    >>> pro_rata_hourly(Decimal("110.00"))
+    Decimal('0.654762')
+    """
+    return (weekly_usd / (HOURS_PER_DAY * 7)).quantize(Decimal("0.000001"), rounding=ROUND_HALF_UP)
+
+
 def hourly_equivalent(package_usd: Decimal, days: int) -> Decimal:
     """The package price divided by its hours: shown beside the package, four decimals, half-up.
 
