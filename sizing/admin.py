@@ -14,6 +14,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from simple_history.admin import SimpleHistoryAdmin
 
+from catalog.admin_preview import PreviewsForm
 from sizing import explain
 from sizing.engine.estimate import estimate
 from sizing.engine.workloads import FineTune, GenerateImages, RunModel, Transcribe, Workload
@@ -39,6 +40,16 @@ class SizableFilter(admin.SimpleListFilter):
 
 
 class AiModelForm(forms.ModelForm):
+    """A model's figures, which nobody can rely on without knowing whose they are and under which license."""
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        missing = [name for name in ("license", "revision") if name not in self.errors and not cleaned.get(name)]
+        if missing and "not_published" not in self.errors and not cleaned.get("not_published"):
+            for name in missing:
+                self.add_error(name, f"Give the {name}, or write below why there is none.")
+        return cleaned
+
     # The admin adds model and fields.
     class Meta:
         help_texts = {
@@ -67,8 +78,10 @@ class AiModelForm(forms.ModelForm):
 
 
 @admin.register(AiModel)
-class AiModelAdmin(SimpleHistoryAdmin):
+class AiModelAdmin(PreviewsForm, SimpleHistoryAdmin):
     form = AiModelForm
+    preview_buttons = (("_preview", "Show the worked example of these figures"),)
+    previewed_parts = ("worked_example", "training_example")
     formfield_overrides: ClassVar = {models.URLField: {"assume_scheme": "https"}}
     list_display = (
         "name", "slug", "family", "parameters_shown", "max_context", "license_shown", "example_total", "problem",
@@ -94,7 +107,7 @@ class AiModelAdmin(SimpleHistoryAdmin):
         ("Fine-tuning", {"fields": ("projections",)}),
         ("Image pipelines", {"fields": ("networks",)}),
         ("Speech recognition", {"fields": (("decoder_layers", "max_source_positions", "max_target_positions"),)}),
-        ("Where this was read", {"fields": ("license", "source_url", "revision", "sources")}),
+        ("Where this was read", {"fields": ("source_url", "license", "revision", "not_published", "sources")}),
     )  # fmt: skip
 
     def get_urls(self) -> list[Any]:
@@ -144,9 +157,9 @@ class AiModelAdmin(SimpleHistoryAdmin):
 
     @admin.display(description="what it needs at 16 bits")
     def worked_example(self, model: AiModel) -> SafeString | str:
-        """The lines as saved, or which figure is missing for them."""
-        if model.pk is None:
-            return "Shown once the model is saved."
+        """The lines as saved or as the form has them, or which figure is missing for them."""
+        if model.pk is None and not model.parameters and not model.networks:
+            return "Fill in the figures and press the button below the form."
         if model.missing_figure:
             return model.unsizable_reason
         return _table(example(model))
@@ -154,8 +167,6 @@ class AiModelAdmin(SimpleHistoryAdmin):
     @admin.display(description="what fine-tuning it needs")
     def training_example(self, model: AiModel) -> SafeString | str:
         """The lines of LoRA with its defaults, or which figure is missing for them."""
-        if model.pk is None:
-            return "Shown once the model is saved."
         if "fine_tune" not in model.tasks:
             return "Only language models are fine-tuned."
         if model.missing_for("fine_tune"):

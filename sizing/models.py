@@ -125,6 +125,12 @@ class AiModel(models.Model):
     license = models.CharField(max_length=160, blank=True)
     source_url = models.URLField("model card", max_length=300)
     revision = models.CharField(max_length=80, blank=True, help_text="Of the configuration read, where one is known.")
+    not_published = models.CharField(
+        "why not",
+        max_length=200,
+        blank=True,
+        help_text="The reason why a license or a revision is not given. Needed when one of them is empty.",
+    )
     sources = models.JSONField(default=list, blank=True, help_text="Addresses where the figures were read.")
     release_year = models.PositiveSmallIntegerField(null=True, blank=True)
 

@@ -27,24 +27,31 @@ class PublishForm(forms.Form):
     )
     name = forms.CharField(max_length=120)
     family = forms.CharField(max_length=60)
-    license = forms.CharField(
-        max_length=160, required=False, help_text="As published. Left empty, it is said to be unknown."
-    )
+    license = forms.CharField(max_length=160, required=False, help_text="As published.")
     source_url = forms.URLField(
         label="Source", max_length=300, assume_scheme="https", help_text="Where the configuration is published."
     )
     revision = forms.CharField(
         max_length=80, required=False, help_text="The commit of the configuration, or its date and digest."
     )
-    no_revision = forms.CharField(
-        label="Why there is no revision", max_length=200, required=False, help_text="Only without a revision."
+    not_published = forms.CharField(
+        label="Why not",
+        max_length=200,
+        required=False,
+        help_text="The reason why a license or a revision is not given. Only without one of them.",
     )
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
-        if not self.errors and bool(cleaned.get("revision")) == bool(cleaned.get("no_revision")):
-            said = "Give the revision that was read, or the reason why there is none."
-            self.add_error("revision", ValidationError(said, "required"))
+        if self.errors:
+            return cleaned
+        missing = [name for name in ("license", "revision") if not cleaned.get(name)]
+        if missing and not cleaned.get("not_published"):
+            for name in missing:
+                self.add_error(name, ValidationError(f"Give the {name}, or the reason why there is none.", "required"))
+        elif not missing and cleaned.get("not_published"):
+            said = "License and revision are given: leave the reason why not empty."
+            self.add_error("not_published", ValidationError(said, "invalid"))
         return cleaned
 
     def publish(self, model: OwnShape, reading: Mapping[str, Any]) -> AiModel | None:
@@ -78,7 +85,7 @@ def publish(
     license: str,
     source_url: str,
     revision: str,
-    no_revision: str,
+    not_published: str,
 ) -> AiModel:
     """A new model of the catalog. What a checkpoint stores is not part of it.
 
@@ -92,23 +99,22 @@ def publish(
         license=license,
         source_url=source_url,
         revision=revision,
+        not_published=not_published,
         sources=[source_url],
         cache_groups=[{"kv_heads": None, "window": None} | group for group in model.figures["cache_groups"]],
         projections=model.figures.get("projections", []),
         **{field: getattr(model, field) for field in _COPIED},
     )
-    row._change_reason = origin(reading, no_revision)  # type: ignore[attr-defined]  # read by the history
+    row._change_reason = origin(reading)  # type: ignore[attr-defined]  # read by the history
     with transaction.atomic():
         row.full_clean()
         row.save()
     return row
 
 
-def origin(reading: Mapping[str, Any], no_revision: str = "") -> str:
+def origin(reading: Mapping[str, Any]) -> str:
     """Where each figure came from, one line each."""
     lines = [f"Imported: {reading.get('architecture', '')}."]
-    if no_revision:
-        lines.append(f"No revision: {no_revision}")
     for one in reading.get("provenance", []):
         lines.append(f"{one['figure']} = {one['value']} from {', '.join(one['fields'])}: {one['rule']}")
     return "\n".join(lines)

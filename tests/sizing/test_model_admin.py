@@ -130,3 +130,39 @@ def test_a_bad_figure_is_refused_at_its_field(staff: Client, changes: dict[str, 
     errors = json.dumps(dict(response.context["adminform"].form.errors), ensure_ascii=False)
     assert said in errors
     assert next(iter(changes)) in errors
+
+
+def test_a_model_needs_a_source_a_license_and_a_revision_or_why_there_is_none(staff: Client) -> None:
+    for empty in ({"license": ""}, {"revision": ""}, {"license": "", "revision": ""}):
+        assert set(save(staff, **empty).context["adminform"].form.errors) == set(empty)
+    assert set(save(staff, source_url="", not_published="x").context["adminform"].form.errors) == {"source_url"}
+    assert save(staff, license="", not_published="Its card names none.").status_code == 302
+    model = AiModel.objects.get(slug="llama-3.1-8b")
+    assert (model.license, model.not_published) == ("", "Its card names none.")
+
+
+def test_the_worked_example_is_shown_for_the_form_as_it_stands_and_nothing_is_saved(staff: Client) -> None:
+    before = AiModel.objects.values().get(slug="llama-3.1-8b")
+    group = json.dumps([{**GROUP, "elements_per_token": 4096}])
+    page = save(staff, parameters="7000000000", cache_groups=group, license="", revision="", _preview="on")
+    html = page.content.decode()
+    for figure in ("7,000,000,000 parameters", "13.04 GiB", "1.00 GiB", "Give the license"):
+        assert figure in html, figure
+    assert AiModel.objects.values().get(slug="llama-3.1-8b") == before
+
+
+def test_a_new_model_shows_its_worked_example_before_it_exists(staff: Client) -> None:
+    form = form_of(AiModel.objects.get(slug="llama-3.1-8b"), slug="another", name="Another", _preview="on")
+    count = AiModel.objects.count()
+    html = staff.post(f"{LIST}add/", form).content.decode()
+    for figure in ("14.96 GiB", "0.50 GiB", "3.09 GiB", "1.00 GiB", "19.55 GiB", "4,096 tokens × 1 request"):
+        assert figure in html, figure
+    assert AiModel.objects.count() == count
+
+
+@pytest.mark.parametrize("kind", ["language", "image", "speech", "", "other"])
+@pytest.mark.parametrize("bad", ["{}", "[1]", "[[]]", '[{"layers": NaN}]', '[{"layers": "a"}]', "null", "1", "no json"])
+def test_a_preview_of_nonsense_is_an_error_on_the_form(staff: Client, kind: str, bad: str) -> None:
+    response = save(staff, kind=kind, cache_groups=bad, projections=bad, networks=bad, layers="0", _preview="on")
+    assert response.status_code == 200
+    assert response.context["adminform"].form.errors

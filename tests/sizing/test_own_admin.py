@@ -19,7 +19,7 @@ CATALOG = {
     "license": "Llama 3.1 Community License",
     "source_url": "https://example.com/my-llama",
     "revision": "0e9e39f249a16976918f6564b8830bc894c89659",
-    "no_revision": "",
+    "not_published": "",
 }
 
 
@@ -56,7 +56,8 @@ def test_a_config_becomes_a_model_of_the_catalog_with_its_origin(staff: Client) 
     ("fields", "where"),
     [
         ({"revision": ""}, "revision"),
-        ({"no_revision": "both"}, "revision"),
+        ({"license": ""}, "license"),
+        ({"not_published": "both"}, "not_published"),
         ({"source_url": ""}, "source_url"),
         ({"source_url": "javascript:alert(1)"}, "source_url"),
         ({"slug": "Not A Slug"}, "slug"),
@@ -78,8 +79,8 @@ def test_what_is_wrong_is_told_at_its_field_and_nothing_is_made(
 
 
 def test_a_reason_stands_in_for_a_revision(staff: Client) -> None:
-    bring(staff, revision="", no_revision="Published as a file without history.")
-    assert "Published as a file without history." in AiModel.objects.get().history.get().history_change_reason
+    bring(staff, revision="", not_published="Published as a file without history.")
+    assert AiModel.objects.get().not_published == "Published as a file without history."
 
 
 def test_only_staff_who_may_add_models_import_and_publish(client: Client, acme: Any) -> None:
