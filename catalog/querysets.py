@@ -4,6 +4,7 @@ from collections.abc import Collection
 from datetime import datetime, timedelta
 from decimal import Decimal
 
+from django.apps import apps
 from django.db import models
 from django.db.models import F, Q
 
@@ -11,8 +12,14 @@ FRESH_FOR = timedelta(minutes=5)
 
 
 def is_current(now: datetime) -> Q:
-    """Machines whose listing is true now: reported rentable, and by a feed that is fresh; declared ones never age."""
-    return Q(online=True) & (Q(provider__feed_url="") | Q(provider__refreshed_at__gt=now - FRESH_FOR))
+    """Machines whose listing is true now: reported rentable, by a feed that is fresh; declared ones never age.
+
+    A machine under rent is not written to when its list does not have it any more: its absence says so instead.
+    """
+    # A subquery and no join: what is absent is little, and it is looked up once for all machines of a query.
+    absent = apps.get_model("catalog", "FeedAbsence").objects.values("machine")
+    fresh = Q(provider__refreshed_at__gt=now - FRESH_FOR) & ~Q(pk__in=absent)
+    return Q(online=True) & (Q(provider__feed_url="") | fresh)
 
 
 def offers_term(days: int) -> Q:
@@ -60,5 +67,5 @@ class MachineQuerySet(models.QuerySet):
         return self.order_by(F("gpu_memory_bytes").desc(nulls_last=True), f"price_{days}_days_usd", "id")
 
     def with_facts(self) -> "MachineQuerySet":
-        """With the rows that a page about machines names."""
-        return self.select_related("gpu", "provider")
+        """With the rows that a page about machines names, and what its availability rests on."""
+        return self.select_related("gpu", "provider", "feed_absence")

@@ -22,6 +22,7 @@ class FeedState(models.Model):
     claim = models.UUIDField(null=True, blank=True, help_text="Names the run that may write; empty: none runs.")
     claimed_until = models.DateTimeField(null=True, blank=True)
     failures = models.PositiveIntegerField(default=0, help_text="Runs in a row that brought nothing.")
+    offers = models.PositiveIntegerField(default=0, help_text="Offers in the last good list.")
     accepted_until = models.DateTimeField(
         null=True, blank=True, help_text="Until then the next list is applied though it differs suspiciously."
     )
@@ -59,7 +60,9 @@ class FeedRun(models.Model):
     outcome = models.CharField(max_length=12, choices=Outcome, default=Outcome.RUNNING)
     code = models.CharField(max_length=60, blank=True, help_text="Why it did not end well, in a word.")
     detail = models.TextField(blank=True, help_text="Why it did not end well, in a sentence.")
-    seen = models.PositiveIntegerField(default=0, help_text="Offers in the list.")
+    seen = models.PositiveIntegerField(default=0, help_text="Rows of the list.")
+    offers = models.PositiveIntegerField(default=0, help_text="Rows that can be listed.")
+    merged = models.PositiveIntegerField(default=0, help_text="Rows that another row stands for.")
     new = models.PositiveIntegerField(default=0)
     changed = models.PositiveIntegerField(default=0)
     unchanged = models.PositiveIntegerField(default=0)

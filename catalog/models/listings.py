@@ -325,10 +325,13 @@ class Machine(models.Model):
         """Whether a lot can be had at `now`: the same rule for one row as `available()` is for the table."""
         if not self.online:
             return Availability.OFF_LINE
-        refreshed_at = self.provider.refreshed_at
-        if self.provider.has_feed and (refreshed_at is None or refreshed_at <= now - FRESH_FOR):
+        if self.provider.has_feed and not self._is_confirmed(now):
             return Availability.UNCONFIRMED
         return Availability.AVAILABLE if self.free_lots else Availability.OUT_OF_STOCK
+
+    def _is_confirmed(self, now: datetime) -> bool:
+        refreshed_at = self.provider.refreshed_at
+        return refreshed_at is not None and refreshed_at > now - FRESH_FOR and not hasattr(self, "feed_absence")
 
     def package_usd(self, days: int) -> Decimal | None:
         """The price of one lot for a term of `days`, or None when the machine is not sold for that term."""
