@@ -11,10 +11,10 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import ErrorDetail
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from catalog import api_schemas as schemas
 from catalog.api_queries import PAGING, ListQuery, refuse_parameters
+from catalog.api_view import ApiView
 from catalog.documents import gpu_document, listing_document, option_document
 from catalog.forms import TERMS, CatalogFilter
 from catalog.models import SLUG, Gpu, Machine, Option, Tier
@@ -25,50 +25,64 @@ MACHINE_FILTERS = tuple(name for name in CatalogFilter.base_fields if name != "p
 _MAX_ID = 2**63 - 1
 
 
-class GpusView(APIView):
+class GpusView(ApiView):
     """GPU products, by name."""
 
-    @extend_schema(operation_id="list_gpus", parameters=schemas.PAGING, responses=schemas.answers(schemas.GpuList, 400))
+    is_catalog = True
+
+    @extend_schema(
+        operation_id="list_gpus", parameters=schemas.PAGING, responses=schemas.answers(schemas.GpuList, cached=True)
+    )
     def get(self, request: Request) -> Response:
         return ListQuery(request).respond(Gpu.objects.all(), ("name", "id"), gpu_document, name="gpus")
 
 
-class GpuView(APIView):
+class GpuView(ApiView):
     """One GPU product."""
 
-    @extend_schema(operation_id="get_gpu", responses=schemas.answers(schemas.Gpu, 404))
+    is_catalog = True
+
+    @extend_schema(operation_id="get_gpu", responses=schemas.answers(schemas.Gpu, 404, cached=True))
     def get(self, request: Request, slug: str) -> Response:
         refuse_parameters(request)
         return Response(gpu_document(_of_slug(Gpu.objects.all(), slug)))
 
 
-class OptionsView(APIView):
+class OptionsView(ApiView):
     """What can be ordered beside a machine, by name."""
 
+    is_catalog = True
+
     @extend_schema(
-        operation_id="list_options", parameters=schemas.PAGING, responses=schemas.answers(schemas.OptionList, 400)
+        operation_id="list_options",
+        parameters=schemas.PAGING,
+        responses=schemas.answers(schemas.OptionList, cached=True),
     )
     def get(self, request: Request) -> Response:
         rows = Option.objects.filter(listed=True)
         return ListQuery(request).respond(rows, ("name", "id"), option_document, name="options")
 
 
-class OptionView(APIView):
+class OptionView(ApiView):
     """One option."""
 
-    @extend_schema(operation_id="get_option", responses=schemas.answers(schemas.Option, 404))
+    is_catalog = True
+
+    @extend_schema(operation_id="get_option", responses=schemas.answers(schemas.Option, 404, cached=True))
     def get(self, request: Request, slug: str) -> Response:
         refuse_parameters(request)
         return Response(option_document(_of_slug(Option.objects.filter(listed=True), slug)))
 
 
-class MachinesView(APIView):
+class MachinesView(ApiView):
     """Listed machines that are sold for the term, with the filters of the catalog page."""
+
+    is_catalog = True
 
     @extend_schema(
         operation_id="list_machines",
         parameters=schemas.MACHINE_FILTERS + schemas.PAGING,
-        responses=schemas.answers(schemas.MachineList, 400),
+        responses=schemas.answers(schemas.MachineList, cached=True),
     )
     def get(self, request: Request) -> Response:
         now = timezone.now()
@@ -88,10 +102,12 @@ class MachinesView(APIView):
         )
 
 
-class MachineView(APIView):
+class MachineView(ApiView):
     """One listed machine."""
 
-    @extend_schema(operation_id="get_machine", responses=schemas.answers(schemas.Machine, 404))
+    is_catalog = True
+
+    @extend_schema(operation_id="get_machine", responses=schemas.answers(schemas.Machine, 404, cached=True))
     def get(self, request: Request, machine_id: int) -> Response:
         refuse_parameters(request)
         machine = None

@@ -52,12 +52,18 @@ class Problem(serializers.Serializer[Any]):
     offered_term_days = serializers.ListField(
         child=serializers.IntegerField(), required=False, help_text="With `term_not_offered`."
     )
+    rule = serializers.CharField(required=False, help_text="With `policy`: the rule that was broken.")
 
 
-def answers(shape: Any, *refusals: int, status: int = 200, body: bool = False) -> dict[Any, Any]:
-    """The answers of one operation: its own, and the refusals that are documented for it."""
+def answers(shape: Any, *refusals: int, status: int = 200, body: bool = False, cached: bool = False) -> dict[Any, Any]:
+    """The answers of one operation: its own, and the refusals that are documented for it.
+
+    `cached` is for what may be asked for again by its ETag.
+    """
     always = (400, 401, 413, 415, 429, 500, 503) if body else (400, 401, 429, 500, 503)
     found: dict[Any, Any] = {status: shape}
+    if cached:
+        found[304] = OpenApiResponse(description="Nothing has changed since the answer with the `If-None-Match` tag.")
     for number in sorted({*always, *refusals}):
         found[number, "application/problem+json"] = OpenApiResponse(Problem, description=STATUSES[number])
     return found
@@ -123,12 +129,20 @@ class Gpu(serializers.Serializer[Any]):
     html_url = serializers.URLField()
 
 
+class Sentence(serializers.Serializer[Any]):
+    """A stable code and its words."""
+
+    code = serializers.CharField()
+    text = serializers.CharField()
+
+
 class Option(serializers.Serializer[Any]):
     slug = serializers.CharField()
     name = serializers.CharField()
     description = serializers.CharField()
     price_per_lot_day_usd = serializers.RegexField(r"^\d+\.\d{2,6}$")
     max_quantity = serializers.IntegerField()
+    html_url = serializers.URLField()
 
 
 class TermPrices(serializers.Serializer[Any]):
@@ -159,6 +173,7 @@ class MachineFacts(serializers.Serializer[Any]):
     interruptible = serializers.BooleanField()
     max_term_days = serializers.IntegerField(allow_null=True)
     prices_usd = TermPrices()
+    html_url = serializers.URLField()
 
 
 class Machine(MachineFacts):
@@ -168,7 +183,6 @@ class Machine(MachineFacts):
     cards = serializers.IntegerField()
     availability = serializers.ChoiceField(Availability.choices)
     package_hourly_usd = HourlyPrices()
-    html_url = serializers.URLField()
 
 
 GpuList, OptionList, MachineList = page_of(Gpu), page_of(Option), page_of(Machine)

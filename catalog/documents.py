@@ -31,6 +31,7 @@ def machine_document(machine: Machine) -> Document:
         "interruptible": machine.interruptible,
         "max_term_days": machine.max_term_days,
         "prices_usd": {str(days): None if price is None else f"{price:.2f}" for days, price in prices.items()},
+        "html_url": f"{settings.SITE_URL}{reverse('machine', args=[machine.pk])}",
     }
 
 
@@ -46,7 +47,6 @@ def listing_document(machine: Machine, now: datetime) -> Document:
         "cards": machine.cards,
         "availability": machine.availability(now).value,
         "package_hourly_usd": {str(days): hourly.get(days) for days in TERMS_DAYS},
-        "html_url": f"{settings.SITE_URL}{reverse('machine', args=[machine.pk])}",
     }
 
 
@@ -79,6 +79,7 @@ def option_document(option: Option) -> Document:
         "description": option.description,
         "price_per_lot_day_usd": _exact(option.price_per_lot_day_usd),
         "max_quantity": option.max_quantity,
+        "html_url": f"{settings.SITE_URL}{reverse('catalog')}",
     }
 
 

@@ -8,6 +8,8 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerSplitView
 
+from catalog.api_view import ApiView
+
 
 class ApiKeyScheme(OpenApiAuthenticationExtension):
     """Found by the generator as a subclass; loading this module is enough."""
@@ -24,12 +26,14 @@ class ApiKeyScheme(OpenApiAuthenticationExtension):
         }
 
 
-class SchemaView(SpectacularJSONAPIView):
+class SchemaView(ApiView, SpectacularJSONAPIView):
     """OpenAPI 3.1 of everything under /api/v1/."""
+
+    is_catalog = True
 
 
 @method_decorator(csp_update({"style-src": ["'unsafe-inline'"]}), name="dispatch")
-class DocsView(SpectacularSwaggerSplitView):
+class DocsView(ApiView, SpectacularSwaggerSplitView):
     """The document as a page. Its viewer writes styles into the page, so this page alone allows them."""
 
     url_name = "api-schema"

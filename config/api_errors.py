@@ -6,45 +6,24 @@ from typing import Any
 from django.conf import settings
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, JsonResponse
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from drf_standardized_errors.formatter import flatten_errors
 from drf_standardized_errors.handler import ExceptionHandler
-from rest_framework import exceptions, status
+from rest_framework import exceptions, serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 from structlog.contextvars import get_contextvars
 
+from catalog.api_queries import refuse_parameters
 from catalog.api_schemas import answers
+from catalog.api_view import ApiView
 from config.api_parser import UnreadMedia
 from config.rental_problems import RefusedWish
+from rentals.api.problems import TITLES, document
 from rentals.errors import Busy, RentalError
 from sizing.forms import InputError
 
 PROBLEM_JSON = "application/problem+json"
-TITLES = {
-    "invalid": "Something in the request is not valid",
-    "parse_error": "The body cannot be read",
-    "unauthenticated": "No valid key",
-    "forbidden": "Not allowed",
-    "policy": "Your organization's policy does not allow it",
-    "not_found": "Not found",
-    "sold_out": "Sold out",
-    "off_line": "Not offered at the moment",
-    "price_changed": "The price has changed",
-    "term_not_offered": "Not sold for this term",
-    "acknowledgement_required": "An acknowledgement is missing",
-    "idempotency_mismatch": "The key was used for another request",
-    "in_progress": "Still being worked on",
-    "order_over": "The term of the order is over",
-    "method_not_allowed": "This address does not take that method",
-    "payload_too_large": "The body is too large",
-    "unsupported_media_type": "The body must be JSON",
-    "throttled": "Too many requests",
-    "server_error": "Something went wrong here",
-    "unavailable": "Not available at the moment",
-}
 # The framework's own codes, in our words.
 _CODES = {
     "authentication_failed": "unauthenticated",
@@ -134,7 +113,10 @@ def is_api(request: HttpRequest) -> bool:
 
 def problem_page(request: HttpRequest, status_code: int, detail: str = "") -> JsonResponse:
     """The same shape for errors that never reach a view of the API."""
-    codes = {400: "invalid", 403: "forbidden", 404: "not_found", 405: "method_not_allowed"}
+    codes = {
+        400: "invalid", 403: "forbidden", 404: "not_found", 405: "method_not_allowed", 413: "payload_too_large",
+        429: "throttled",
+    }  # fmt: skip
     code = codes.get(status_code, "server_error")
     body = problem(status_code, code, detail or _DETAILS.get(code, TITLES[code] + "."))
     return JsonResponse(body, status=status_code, content_type=PROBLEM_JSON)
@@ -151,7 +133,7 @@ def _code(exc: exceptions.APIException) -> str:
     return _CODES.get(code, code)
 
 
-class Nowhere(APIView):
+class Nowhere(ApiView):
     """Every address under /api/ that is none: JSON too, whatever the method."""
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
@@ -159,11 +141,30 @@ class Nowhere(APIView):
         raise exceptions.NotFound()
 
 
-class Errors(APIView):
-    """The codes that errors have, which their `type` links to."""
+class ErrorCode(serializers.Serializer[Any]):
+    code = serializers.CharField()
+    status = serializers.IntegerField()
+    title = serializers.CharField()
+    meaning = serializers.CharField()
+    remedy = serializers.CharField()
 
-    @extend_schema(operation_id="list_errors", responses=answers(OpenApiTypes.OBJECT))
+
+class FieldErrorCode(serializers.Serializer[Any]):
+    code = serializers.CharField()
+    meaning = serializers.CharField()
+
+
+class ErrorCodes(serializers.Serializer[Any]):
+    errors = ErrorCode(many=True)  # type: ignore[assignment]  # the name is a property of serializers
+    field_codes = FieldErrorCode(many=True)
+
+
+class Errors(ApiView):
+    """Every code that an error may have, with what it means and what to do; the `type` of an error leads here."""
+
+    is_catalog = True
+
+    @extend_schema(operation_id="list_errors", responses=answers(ErrorCodes, cached=True))
     def get(self, request: Request) -> Response:
-        return Response(
-            {"errors": [{"code": code, "title": title} for code, title in TITLES.items()]}, status.HTTP_200_OK
-        )
+        refuse_parameters(request)
+        return Response(document())

@@ -45,7 +45,7 @@ def _told(exception: object) -> str:
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     if is_api(request):
-        return problem_page(request, 400, _told(exception))
+        return problem_page(request, 413 if isinstance(exception, RequestDataTooBig) else 400, _told(exception))
     if isinstance(exception, RequestDataTooBig):
         return _page(request, 413, "413.html", exception)
     return _page(request, 400, "400.html", exception)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from redis.exceptions import RedisError
@@ -17,6 +19,15 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 BUCKETS = 12
+
+
+@dataclass(frozen=True)
+class RateLeft:
+    """What the headers of an answer say. Units: `reset` in seconds, until the oldest counted requests are forgotten."""
+
+    limit: int
+    remaining: int
+    reset: int
 
 
 class BucketThrottle(SimpleRateThrottle):
@@ -35,7 +46,10 @@ class BucketThrottle(SimpleRateThrottle):
         if key is None:
             return True
         try:
-            return self._count(key)
+            allowed = self._count(key)
+            # On Django's own request, where the middleware that writes the headers finds it.
+            request._request.rate_limit = self.left()  # type: ignore[attr-defined]
+            return allowed
         except (RedisError, OSError):
             # A cache that is away must not take the service with it.
             logger.warning("Requests are not counted: the cache is away.", exc_info=True)
@@ -56,6 +70,15 @@ class BucketThrottle(SimpleRateThrottle):
         self.cache.decr(names[newest])
         self.counted[newest] -= 1
         return False
+
+    def left(self) -> RateLeft:
+        span = self.duration / BUCKETS
+        oldest = min((number for number, count in self.counted.items() if count > 0), default=int(self.now // span))
+        return RateLeft(
+            limit=self.num_requests,
+            remaining=max(self.num_requests - sum(self.counted.values()), 0),
+            reset=max(math.ceil((oldest + BUCKETS) * span - self.now), 1),
+        )
 
     def wait(self) -> float:
         """Seconds until enough of the counted requests are too old to count."""

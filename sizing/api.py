@@ -3,20 +3,23 @@
 from dataclasses import replace
 from typing import Any
 
+from django.conf import settings
+from django.urls import reverse
 from django.utils import timezone
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
+from catalog.api_queries import refuse_parameters
 from catalog.api_schemas import answers
+from catalog.api_view import ApiView
+from sizing import api_schemas as schemas
 from sizing import explain
-from sizing.answers import Question
+from sizing.answers import HardLimits, Question
 from sizing.documents import answer_document, memory_document
 from sizing.engine.estimate import splits
 from sizing.engine.workloads import Workload
-from sizing.forms import InputError, InvalidInput, nested_question_from
+from sizing.forms import InputError, InvalidInput, OwnModels, nested_question_from
 from sizing.json_input import (
     PREFERENCE_KINDS,
     WORKLOAD_KINDS,
@@ -30,36 +33,38 @@ from sizing.json_input import (
 )
 from sizing.matching import recommend
 from sizing.own_api import at_config, at_workload, take_brought
+from sizing.permalinks import canonical_query
 
-_OBJECTS = extend_schema(request=OpenApiTypes.OBJECT, responses=answers(OpenApiTypes.OBJECT, body=True))
+
+class Caller(ApiView):
+    """Who asks where something fits. Anybody may; a caller with models and limits of its own brings them in here."""
+
+    def own_models(self, request: Request) -> OwnModels | None:
+        return None
+
+    def limits(self, request: Request) -> HardLimits | None:
+        return None
+
+    def page(self, request: Request) -> str:
+        """The address of the page that answers the same question."""
+        return reverse("launch-result")
 
 
-class SizingView(APIView):
+class SizingView(Caller):
     """A workload's memory, line by line, for one GPU or for a legal split over `gpus`.
 
-    `workload.task` decides the other fields of `workload`:
-
-    - `run` with a language model: `model`, `precision_bits` (16, 8, 4), `context`, `requests`
-    - `run` with a speech recognition model: `model`, `precision_bits`, `streams`
-    - `fine_tune`: `model`, `precision_bits`, `sequence_length`, `batch_size`, `rank`, `target_modules`, `method`
-    - `image`: `model`
-    - `notebook`: `gpu_memory_gib` or `gpu_memory_gb`
-
-    In place of `model`, a language model of your own: `config`, a config.json as an object, with `safetensors_index`
-    beside it when the weights are to be counted as stored (`precision_bits` does not apply then) and a `name`; or
-    `shape`, which `POST /models/read` gives for it.
-
-    All but `notebook` take `reserve_gib` with `reserve_reason`. Only a language model that is run can be split; the
-    other tasks are sized for one GPU.
+    `workload.task` and the kind of model decide which other fields there may be; see Workload. Only a language model
+    that is run can be split; the other tasks are sized for one GPU.
     """
 
-    @_OBJECTS
+    @extend_schema(operation_id="size", request=schemas.SizingRequest, responses=answers(schemas.Memory, body=True))
     def post(self, request: Request) -> Response:
+        refuse_parameters(request)
         body = request.data
         errors = body_problems(body, ("workload", "gpus"))
         if not isinstance(body, dict):
             raise InvalidBody(errors)
-        question, found = read_question(body, preferences=False)
+        question, found = read_question(body, preferences=False, own_models=self.own_models(request))
         gpus, wrong = _gpus(body, question.workload if question else None)
         errors += found + wrong
         if errors or question is None:
@@ -67,22 +72,31 @@ class SizingView(APIView):
         return Response(memory_document(question.ai_model, question.workload, gpus))
 
 
-class RecommendationsView(APIView):
-    """Where a workload fits now, cheapest first, and why. `workload` has the fields of the sizing request."""
+class RecommendationsView(Caller):
+    """Where a workload fits now, cheapest first, and why."""
 
-    @_OBJECTS
+    @extend_schema(
+        operation_id="recommend",
+        request=schemas.RecommendationsRequest,
+        responses=answers(schemas.Recommendations, body=True),
+    )
     def post(self, request: Request) -> Response:
+        refuse_parameters(request)
         body = request.data
         errors = body_problems(body, ("workload", "preferences"))
         if not isinstance(body, dict):
             raise InvalidBody(errors)
-        question, found = read_question(body)
+        question, found = read_question(body, own_models=self.own_models(request))
         if errors or found or question is None:
             raise InvalidBody(errors + found)
-        return Response(answer_document(recommend(question, now=timezone.now())))
+        answer = recommend(question, now=timezone.now(), limits=self.limits(request))
+        page = f"{settings.SITE_URL}{self.page(request)}?{canonical_query(question)}"
+        return Response({**answer_document(answer), "html_url": page})
 
 
-def read_question(body: Body, *, preferences: bool = True) -> tuple[Question | None, list[InputError]]:
+def read_question(
+    body: Body, *, preferences: bool = True, own_models: OwnModels | None = None
+) -> tuple[Question | None, list[InputError]]:
     """The question in a body by the rules of the pages, or what is wrong, at `workload.context` and the like."""
     workload, errors = part(body, "workload", required=True)
     wished: Body = {}
@@ -100,7 +114,9 @@ def read_question(body: Body, *, preferences: bool = True) -> tuple[Question | N
     if any(error.field == "workload" for error in errors):
         return None, errors
     try:
-        question = nested_question_from(workload, wished, brought=reading.model if reading else None)
+        question = nested_question_from(
+            workload, wished, own_models=own_models, brought=reading.model if reading else None
+        )
     except InvalidInput as found:
         # A value of the wrong kind has its own sentence; what the forms make of it would be a second one.
         named = told_by(kinds)

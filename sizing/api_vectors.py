@@ -6,13 +6,13 @@ from django.http import HttpRequest
 from django.utils.cache import patch_cache_control
 from django.utils.decorators import method_decorator
 from django.views.decorators.http import condition
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from catalog.api_schemas import answers
+from catalog.api_view import ApiView
+from sizing.api_schemas import Vectors
 from sizing.conformance.vectors import merged
 from sizing.forms import unknown_names
 from sizing.json_input import InvalidBody
@@ -26,10 +26,10 @@ def _etag(request: HttpRequest, **_: Any) -> str | None:
 
 
 @method_decorator(condition(etag_func=_etag), name="dispatch")
-class VectorsView(APIView):
+class VectorsView(ApiView):
     """Every conformance vector, with which any program that follows the same rules can be checked."""
 
-    @extend_schema(responses=answers(OpenApiTypes.OBJECT))
+    @extend_schema(operation_id="list_vectors", responses=answers(Vectors, cached=True))
     def get(self, request: Request) -> Response:
         if errors := unknown_names(dict.fromkeys(request.query_params), ()):
             raise InvalidBody(errors)

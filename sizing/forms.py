@@ -108,12 +108,15 @@ def question_from(data: Data, *, own_models: OwnModels | None = None) -> Questio
     return Question(workload.ai_model, workload.workload, preferences.preferences)
 
 
-def nested_question_from(workload: Data, preferences: Data, *, brought: OwnShape | None = None) -> Question:
+def nested_question_from(
+    workload: Data, preferences: Data, *, own_models: OwnModels | None = None, brought: OwnShape | None = None
+) -> Question:
     """The question in two objects, as the API has it; errors are at `workload.…` and `preferences.…`.
 
     Raises: InvalidInput.
     """
-    first, second = WorkloadForm(workload, brought=brought), PreferencesForm(preferences)
+    first = WorkloadForm(workload, own_models=own_models, brought=brought)
+    second = PreferencesForm(preferences)
     parts = {
         "workload": unknown_names(workload, WORKLOAD_NAMES) + first.input_errors,
         "preferences": unknown_names(preferences, PREFERENCE_NAMES) + second.input_errors,

@@ -5,13 +5,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
+from catalog.api_queries import refuse_parameters
 from catalog.api_schemas import answers
+from catalog.api_view import ApiView
+from sizing.api_schemas import OwnFiles, ReadModel
 from sizing.checkpoints.errors import UnreadableModel
 from sizing.checkpoints.json_reading import CONFIG, INDEX
 from sizing.forms import InputError
@@ -23,7 +24,7 @@ FILES = {"config": CONFIG, "safetensors_index": INDEX}
 OWN_NAMES = (*FILES, "name")
 
 
-class ReadModelView(APIView):
+class ReadModelView(ApiView):
     """The figures of a model of your own, each with the fields of its files that it came from. Nothing is stored.
 
     `config` is a config.json as an object, `safetensors_index` the object of a model.safetensors.index.json, whose
@@ -31,8 +32,9 @@ class ReadModelView(APIView):
     `model` in a workload; so can `config` itself. It is null for the few models with more figures than it may hold.
     """
 
-    @extend_schema(request=OpenApiTypes.OBJECT, responses=answers(OpenApiTypes.OBJECT, body=True))
+    @extend_schema(operation_id="read_model", request=OwnFiles, responses=answers(ReadModel, body=True))
     def post(self, request: Request) -> Response:
+        refuse_parameters(request)
         body = request.data
         errors = body_problems(body, OWN_NAMES)
         if not isinstance(body, dict):

@@ -5,14 +5,14 @@ from typing import Any, ClassVar, cast
 
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
-from rest_framework.views import APIView
 
+from catalog.api_view import ApiView
 from rentals.authentication import HasKey, KeyRequest
 from rentals.models import Organization
 from rentals.tenants import finished, tenant
 
 
-class TenantView(APIView):
+class TenantView(ApiView):
     """An address that only a key opens. What it reads starts from `request.organization`, the key's own.
 
     `key` is told for every method that `key_for` does not name. Methods run in a `tenant` block, except those that

@@ -3,15 +3,20 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
+from urllib.parse import urlencode
 
+from django.conf import settings
+from django.urls import reverse
 from django.utils import timezone
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
+from catalog.api_queries import refuse_parameters
 from catalog.api_schemas import answers
+from catalog.api_view import ApiView
+from sizing.calculator import api_schemas as schemas
+from sizing.calculator.addresses import Pairs, chain_pairs, envelope_pairs
 from sizing.calculator.candidates import candidates
 from sizing.calculator.documents import envelope_document, stages_document
 from sizing.calculator.forms import EntryForm, RowForm, StageForm, WeightsForm, chain_of, envelope_question, rows_of
@@ -21,14 +26,18 @@ from sizing.json_input import AMOUNT, TEXT, WHOLE, InvalidBody, body_problems, k
 WEIGHTS_KINDS = {"parameters": WHOLE, "bits": WHOLE, "purpose": TEXT}
 ENTRY_KINDS = {"name": TEXT, "gib": AMOUNT, "reason": TEXT, "state": TEXT}
 STAGE_KINDS = {"name": TEXT, "weights_gib": AMOUNT, "working_memory_gib": AMOUNT, "load": TEXT}
-_OBJECTS = extend_schema(request=OpenApiTypes.OBJECT, responses=answers(OpenApiTypes.OBJECT, body=True))
 
 
-class CalculatorView(APIView):
+class CalculatorView(ApiView):
     """Weights of so many parameters, and the envelope of them with the reserve entries."""
 
-    @_OBJECTS
+    @extend_schema(
+        operation_id="calculate",
+        request=schemas.CalculatorRequest,
+        responses=answers(schemas.Envelope, body=True),
+    )
     def post(self, request: Request) -> Response:
+        refuse_parameters(request)
         body = request.data
         errors = body_problems(body, (*WEIGHTS_KINDS, "reserve"))
         if not isinstance(body, dict):
@@ -40,23 +49,34 @@ class CalculatorView(APIView):
         if errors:
             raise InvalidBody(errors)
         question = envelope_question(weights, rows, [])
-        return Response(envelope_document(question, candidates(question.envelope.total_bytes, now=timezone.now())))
+        answer = envelope_document(question, candidates(question.envelope.total_bytes, now=timezone.now()))
+        return Response({**answer, "html_url": _page("calculator", envelope_pairs(question))})
 
 
-class StagesView(APIView):
+class StagesView(ApiView):
     """What a chain of stages needs with everything resident, and loaded step by step."""
 
-    @_OBJECTS
+    @extend_schema(
+        operation_id="calculate_stages",
+        request=schemas.StagesRequest,
+        responses=answers(schemas.Stages, body=True),
+    )
     def post(self, request: Request) -> Response:
+        refuse_parameters(request)
         body = request.data
         errors = body_problems(body, ("stages",))
         if not isinstance(body, dict):
             raise InvalidBody(errors)
         rows, wrong = _rows(body.get("stages"), "stages", StageForm, STAGE_KINDS, least=1)
         try:
-            return Response(stages_document(chain_of(rows, errors + wrong)))
+            chain = chain_of(rows, errors + wrong)
         except InvalidInput as invalid:
             raise InvalidBody(invalid.errors) from invalid
+        return Response({**stages_document(chain), "html_url": _page("calculator-stages", chain_pairs(chain))})
+
+
+def _page(name: str, pairs: Pairs) -> str:
+    return f"{settings.SITE_URL}{reverse(name)}?{urlencode(pairs)}"
 
 
 def _rows(

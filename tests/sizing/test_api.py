@@ -90,8 +90,11 @@ def test_recommendations_have_the_agreed_shape() -> None:
         name for name in answer if name not in ("changes", "limits")
     ] == [
         "memory", "recommended_count", "recommended", "alternatives", "not_considered", "nearest_miss", "constraints",
-        "engine_version", "catalog_version", "fingerprint",
+        "engine_version", "catalog_version", "fingerprint", "html_url",
     ]  # fmt: skip
+    page = Client().get(answer["html_url"].removeprefix("http://testserver"))
+    assert page.status_code == 200
+    assert answer["fingerprint"] in page.content.decode()
     assert answer["recommended_count"] == 1
     best = answer["recommended"][0]
     assert best["machine"] == {
@@ -99,6 +102,7 @@ def test_recommendations_have_the_agreed_shape() -> None:
         "gpu": machine.gpu.slug, "gpu_count": 1, "memory_bytes_per_gpu": 25757220864, "memory_source": "data_center",
         "free_lots": 3, "interruptible": False, "max_term_days": None,
         "prices_usd": {"3": "47.14", "7": "110.00", "30": "471.43"},
+        "html_url": f"http://testserver/catalog/machines/{machine.pk}/",
     }  # fmt: skip
     assert (best["gpus_used"], best["need_bytes_per_gpu"], best["headroom_bytes"]) == (1, 20990613914, 4766606950)
     assert (best["package_usd"], best["package_hourly_usd"]) == ("110.00", "0.6548")

@@ -120,6 +120,7 @@ def strings(value: Any) -> list[str]:
             "package_usd",
             "weights_gib",
             "working_memory_gib",
+            "html_url",
         }
         return [text for name, one in value.items() if name not in left for text in strings(one)]
     if isinstance(value, list):
