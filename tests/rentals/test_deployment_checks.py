@@ -44,6 +44,7 @@ def test_a_server_with_safe_settings_passes(safe):
         ("SITE_URL", "http://127.0.0.1:8000", "rentals.E010"),
         ("SITE_URL", "https://localhost", "rentals.E010"),
         ("SITE_URL", "berth.example", "rentals.E010"),
+        ("OUTGOING_ALLOWED", ["127.0.0.1:8123"], "rentals.E011"),
     ],
 )
 def test_an_unsafe_setting_is_named_with_its_remedy(safe, name, value, found):
