@@ -14,7 +14,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from simple_history.admin import SimpleHistoryAdmin
 
-from catalog.admin_preview import PreviewsForm
+from catalog.admin.preview import PreviewsForm
 from sizing import explain
 from sizing.engine.estimate import estimate
 from sizing.engine.workloads import FineTune, GenerateImages, RunModel, Transcribe, Workload

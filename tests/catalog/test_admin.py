@@ -284,7 +284,7 @@ def test_off_line_needs_a_reason_which_the_history_keeps(staff: Client) -> None:
     fed.refresh_from_db()
     assert (own.online, fed.online) == (False, True)
     assert own.history.first().history_change_reason == "Fan broken"
-    staff.post(MACHINES, {"action": "mark_on_line", "_selected_action": [own.pk]})
+    staff.post(MACHINES, {"action": "mark_on_line", "_selected_action": [own.pk], "reason": "Fan replaced"})
     own.refresh_from_db()
     assert own.online
 

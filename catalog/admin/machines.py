@@ -1,21 +1,26 @@
-"""What staff keep of the catalog. The admin edits, it does not decide: rules are in the models, checks and stock."""
+"""Machines: a list that stays fast with a hundred thousand of them, one machine's form, and what is done to many."""
 
-from typing import Any, ClassVar
+from typing import Any, cast
 
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ActionForm
-from django.db import models
-from django.db.models import Count, Q, QuerySet
+from django.contrib.auth.models import User
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, QueryDict
+from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.text import smart_split, unescape_string_literal
 from simple_history.admin import SimpleHistoryAdmin
 
 from catalog import wording
-from catalog.admin_forms import GpuForm, MachineForm, fill_pro_rata
-from catalog.admin_preview import PreviewsForm
-from catalog.models import Gpu, GpuAlias, Machine, Option, Provider
+from catalog.admin.bulk import BulkChange, change_listed, change_online, most_at_once
+from catalog.admin.filters import CountryFilter, GpuFilter, ProviderFilter
+from catalog.admin.forms import MachineForm, fill_pro_rata
+from catalog.admin.preview import PreviewsForm
+from catalog.admin.problems import ProblemFilter, problems_of
+from catalog.models import FeedQuestion, Gpu, Machine, Provider
 from catalog.pricing import Package, to_cents
 from catalog.querysets import MachineQuerySet
 from catalog.stock import LotsUnderRent, change_lots
@@ -29,66 +34,8 @@ SYNCED_FIELDS = (
 )  # fmt: skip
 
 
-class GpuAliasInline(admin.TabularInline):
-    model = GpuAlias
-    extra = 1
-
-
-@admin.register(Gpu)
-class GpuAdmin(SimpleHistoryAdmin):
-    form = GpuForm
-    list_display = ("name", "slug", "vendor", "memory_gb_nominal", "memory_mib_reported", "machine_count")
-    list_filter = ("vendor", "architecture", "memory_gb_nominal")
-    search_fields = ("name", "slug", "aliases__name")
-    inlines = (GpuAliasInline,)
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Gpu]:
-        return super().get_queryset(request).annotate(machines_counted=Count("machines", distinct=True))
-
-    @admin.display(description="machines", ordering="machines_counted")
-    def machine_count(self, gpu: Any) -> int:
-        return gpu.machines_counted
-
-
-@admin.register(Provider)
-class ProviderAdmin(SimpleHistoryAdmin):
-    formfield_overrides: ClassVar = {models.URLField: {"assume_scheme": "https"}}
-    list_display = ("name", "slug", "invented", "feed_format", "refreshed_at", "machine_count")
-    list_filter = ("invented", "feed_format")
-    search_fields = ("name", "slug")
-    # The form would show it.
-    exclude = ("feed_secret",)
-    readonly_fields = ("refreshed_at",)
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Provider]:
-        return super().get_queryset(request).annotate(machines_counted=Count("machines", distinct=True))
-
-    @admin.display(description="machines", ordering="machines_counted")
-    def machine_count(self, provider: Any) -> int:
-        return provider.machines_counted
-
-
-class ProblemFilter(admin.SimpleListFilter):
-    """Machines that staff should look at, because something about them is unknown."""
-
-    title = "problems"
-    parameter_name = "problems"
-    _conditions = {
-        "memory": Q(gpu_memory_bytes__isnull=True),
-        "country": Q(country__isnull=True),
-        "any": Q(gpu_memory_bytes__isnull=True) | Q(country__isnull=True),
-    }
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("memory", "Memory missing"), ("country", "Country unknown"), ("any", "Any of these")]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Machine]) -> QuerySet[Machine]:
-        condition = self._conditions.get(self.value() or "")
-        return queryset if condition is None else queryset.filter(condition)
-
-
 class ReasonForm(ActionForm):
-    reason = forms.CharField(required=False, max_length=100, label="Reason (for off-line)")
+    reason = forms.CharField(required=False, max_length=100, label="Reason")
 
 
 @admin.register(Machine)
@@ -104,13 +51,20 @@ class MachineAdmin(PreviewsForm, SimpleHistoryAdmin):
         "listed", "online", "last_seen", "week", "month", "problems",
     )  # fmt: skip
     list_filter = (
-        ProblemFilter, "tier", "listed", "online", "memory_source", "interruptible", "provider", "country", "gpu",
+        ProblemFilter, "tier", "listed", "online", "memory_source", "interruptible", ProviderFilter, CountryFilter,
+        GpuFilter,
     )  # fmt: skip
-    list_select_related = ("gpu", "provider")
+    list_select_related = ("gpu", "provider", "feed_absence")
     list_per_page = 50
-    search_fields = ("name", "provider__name", "gpu__name", "gpu__slug", "country")
+    # By the key, which needs no sorting; the count of all is not asked for beside the count of what was found.
+    ordering = ("-id",)
+    show_full_result_count = False
+    # What is searched is in `get_search_results`; here it says that there is a search.
+    search_fields = ("name",)
+    search_help_text = "Each word in the machine's, its provider's or its GPU's name, an offer's id, or a country code."
+    autocomplete_fields = ("provider", "gpu")
     action_form = ReasonForm
-    actions = ("mark_off_line", "mark_on_line")
+    actions = ("mark_off_line", "mark_on_line", "put_on_the_pages", "take_off_the_pages")
     readonly_fields = ("free_lots", "memory_counted", "packages", "updated_at")
     fieldsets = (
         (None, {"fields": ("name", "provider", "gpu", "gpu_count", "tier", "country")}),
@@ -159,12 +113,28 @@ class MachineAdmin(PreviewsForm, SimpleHistoryAdmin):
 
     @admin.display(description="problems")
     def problems(self, machine: Machine) -> str:
-        found = []
-        if machine.gpu_memory_bytes is None:
-            found.append("memory missing: excluded from sizing")
-        if machine.country is None:
-            found.append("country unknown")
-        return "; ".join(found) or "none"
+        return "; ".join(problems_of(machine, timezone.now())) or "none"
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Machine], search_term: str
+    ) -> tuple[QuerySet[Machine], bool]:
+        """Every word somewhere. GPUs and providers are few: they are found first, so that no join is searched."""
+        for bit in smart_split(search_term):
+            word = unescape_string_literal(bit) if bit[:1] in "\"'" and bit[:1] == bit[-1:] and len(bit) > 1 else bit
+            gpus = Gpu.objects.filter(
+                Q(name__icontains=word) | Q(slug__icontains=word) | Q(aliases__name__icontains=word)
+            )
+            providers = Provider.objects.filter(Q(name__icontains=word) | Q(slug__icontains=word))
+            found = Q(name__icontains=word) | Q(gpu__in=gpus.values("pk")) | Q(provider__in=providers.values("pk"))
+            found |= Q(external_id=word)
+            if len(word) == 2:
+                found |= Q(country=word.upper())
+            queryset = queryset.filter(found)
+        return queryset, False
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+        open_questions = FeedQuestion.objects.filter(resolved_at=None).count()
+        return super().changelist_view(request, {"open_questions": open_questions, **(extra_context or {})})
 
     # --- One machine ---
 
@@ -205,6 +175,8 @@ class MachineAdmin(PreviewsForm, SimpleHistoryAdmin):
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """Refuse to delete a machine under rent, on the page that asks whether to delete."""
+        if refused := most_at_once(objs):
+            return [], {}, set(), [refused]
         to_delete, counts, missing, protected = super().get_deleted_objects(objs, request)
         for machine in objs:
             if machine.free_lots < machine.lots:
@@ -214,38 +186,35 @@ class MachineAdmin(PreviewsForm, SimpleHistoryAdmin):
 
     # --- Many machines ---
 
-    @admin.action(description="Mark off-line (give a reason)")
+    @admin.action(description="Mark off-line", permissions=["change"])
     def mark_off_line(self, request: HttpRequest, queryset: MachineQuerySet) -> None:
-        reason = request.POST.get("reason", "").strip()
+        self._change(request, queryset, change_online, False, "off-line")
+
+    @admin.action(description="Mark on-line", permissions=["change"])
+    def mark_on_line(self, request: HttpRequest, queryset: MachineQuerySet) -> None:
+        self._change(request, queryset, change_online, True, "on-line")
+
+    @admin.action(description="List on the pages", permissions=["change"])
+    def put_on_the_pages(self, request: HttpRequest, queryset: MachineQuerySet) -> None:
+        self._change(request, queryset, change_listed, True, "listed")
+
+    @admin.action(description="Take off the pages", permissions=["change"])
+    def take_off_the_pages(self, request: HttpRequest, queryset: MachineQuerySet) -> None:
+        self._change(request, queryset, change_listed, False, "unlisted")
+
+    def _change(
+        self, request: HttpRequest, queryset: MachineQuerySet, change: BulkChange, value: bool, word: str
+    ) -> None:
+        reason = request.POST.get("reason", "").strip()[:100]
         if not reason:
             messages.error(request, "Write a reason beside the action: it goes into the history of each machine.")
             return
-        self._set_online(request, queryset, online=False, reason=reason)
-
-    @admin.action(description="Mark on-line")
-    def mark_on_line(self, request: HttpRequest, queryset: MachineQuerySet) -> None:
-        self._set_online(request, queryset, online=True, reason="Marked on-line")
-
-    def _set_online(self, request: HttpRequest, queryset: MachineQuerySet, *, online: bool, reason: str) -> None:
-        changed, synced = 0, 0
-        for machine in queryset.select_related("provider"):
-            if machine.provider.has_feed:
-                synced += 1
-            elif machine.online != online:
-                machine.online = online
-                machine._change_reason = reason
-                machine.save(update_fields=["online", "updated_at"])
-                changed += 1
-        messages.success(request, f"Machines now {'on-line' if online else 'off-line'}: {changed}.")
-        if synced:
-            messages.warning(request, f"Left alone, because a feed says whether they are on-line: {synced}.")
-
-
-@admin.register(Option)
-class OptionAdmin(SimpleHistoryAdmin):
-    list_display = ("name", "slug", "price_per_lot_day_usd", "max_quantity", "listed")
-    list_filter = ("listed",)
-    search_fields = ("name", "slug", "description")
+        done = change(queryset, value, user=cast(User, request.user), reason=reason, now=timezone.now())
+        messages.success(request, f"Machines now {word}: {done.changed:,}.")
+        if done.same:
+            messages.info(request, f"They were so before: {done.same:,}.")
+        if done.synced:
+            messages.warning(request, f"Left alone, because a feed says whether they are on-line: {done.synced:,}.")
 
 
 def _price(package: Package) -> str:

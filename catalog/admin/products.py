@@ -1,0 +1,42 @@
+"""What is sold and how it is spelled: GPUs with their aliases, options, spellings of places."""
+
+from django.contrib import admin
+from simple_history.admin import SimpleHistoryAdmin
+
+from catalog.admin.counted import CountsMachines
+from catalog.admin.forms import GpuForm
+from catalog.models import Gpu, GpuAlias, Option, PlaceAlias
+
+
+class GpuAliasInline(admin.TabularInline):
+    model = GpuAlias
+    extra = 1
+
+
+@admin.register(Gpu)
+class GpuAdmin(CountsMachines, SimpleHistoryAdmin):
+    machine_field = "gpu"
+    form = GpuForm
+    list_display = ("name", "slug", "vendor", "memory_gb_nominal", "memory_mib_reported", "machine_count")
+    list_filter = ("vendor", "architecture", "memory_gb_nominal")
+    search_fields = ("name", "slug", "aliases__name")
+    show_full_result_count = False
+    inlines = (GpuAliasInline,)
+
+
+@admin.register(Option)
+class OptionAdmin(SimpleHistoryAdmin):
+    list_display = ("name", "slug", "price_per_lot_day_usd", "max_quantity", "listed")
+    list_filter = ("listed",)
+    search_fields = ("name", "slug", "description")
+
+
+@admin.register(PlaceAlias)
+class PlaceAliasAdmin(admin.ModelAdmin):
+    list_display = ("name", "country_or_none")
+    search_fields = ("name", "=country")
+    show_full_result_count = False
+
+    @admin.display(description="country", ordering="country", empty_value="names no country")
+    def country_or_none(self, alias: PlaceAlias) -> str | None:
+        return alias.country
