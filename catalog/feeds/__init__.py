@@ -1,1 +1,36 @@
 """Feeds of providers: one module per format, bytes in, offers and rejections out (docs/feeds.md)."""
+
+from catalog.feeds import vast
+from catalog.feeds.gpu_names import GpuNames
+from catalog.feeds.offers import (
+    Adapter,
+    Feed,
+    Memory,
+    Merged,
+    Offer,
+    Rejection,
+    Request,
+    Unreadable,
+    memory_of,
+    term_cap,
+)
+from catalog.feeds.places import Place, Places
+
+ADAPTERS: dict[str, Adapter] = {adapter.slug: adapter for adapter in (vast.ADAPTER,)}
+
+__all__ = [
+    "ADAPTERS",
+    "Adapter",
+    "Feed",
+    "GpuNames",
+    "Memory",
+    "Merged",
+    "Offer",
+    "Place",
+    "Places",
+    "Rejection",
+    "Request",
+    "Unreadable",
+    "memory_of",
+    "term_cap",
+]

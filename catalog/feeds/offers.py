@@ -38,7 +38,8 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     `gpu_memory_bytes` is what the feed reports, None when it does not; `memory_of` says what is to be counted.
     `max_term_days` is None when the end is unknown or lies beyond the longest term: such a limit binds nobody, and
     would have to be rewritten every day. `lots` is 1 for Community. `free_lots` is None when the feed does not count.
-    `place` is as received, for the places; `country` is set only where a format documents a code field.
+    `place` is as received, for `Places.find`. `host` is the physical machine, `gpu_ids` say which GPUs of
+    it these are, `host_gpus` how many it has: what tells whether two offers sell the same GPUs.
     """
 
     row: int

@@ -1,0 +1,81 @@
+"""Which GPU a feed means: by its name, and by its memory only where one name belongs to several."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import NamedTuple
+
+_BETWEEN = re.compile(r"[\s_\-/()]+")
+_VENDOR = re.compile(r"\A(?:nvidia|amd|intel)?(?:geforce|instinct)?")
+_SIZE = re.compile(r"\d+\s?GB\Z")
+# Reported figures lie within this of the datasheet's, read as GB or as GiB; the next size is always further away.
+_NEAR_PER_CENT = 7
+
+
+class Known(NamedTuple):
+    """What is known of a GPU: its spellings, and its memory as datasheet and driver state it."""
+
+    gpu_id: int
+    name: str
+    spellings: tuple[str, ...]
+    nominal_gb: int | None
+    reported_mib: int | None
+
+
+class GpuNames:
+    """The spellings of every GPU. A spelling nobody gave it is unknown, however much it looks like another.
+
+    >>> names = GpuNames([Known(1, "RTX 6000 Ada", ("RTX 6000Ada",), 48, 49140)])
+    >>> names.find("nvidia RTX_6000-ADA", None), names.find("RTX 6000", None)
+    (1, None)
+    """
+
+    def __init__(self, gpus: Iterable[Known]) -> None:
+        self._by_key: defaultdict[str, dict[int, Known]] = defaultdict(dict)
+        for gpu in gpus:
+            for spelling in (gpu.name, *gpu.spellings):
+                self._by_key[key(spelling)][gpu.gpu_id] = gpu
+
+    @classmethod
+    def load(cls) -> "GpuNames":
+        """Two queries, whatever the number of GPUs."""
+        from catalog.models import Gpu
+
+        return cls(
+            Known(
+                gpu.pk,
+                gpu.name,
+                (gpu.slug, *(alias.name for alias in gpu.aliases.all())),
+                gpu.memory_gb_nominal,
+                gpu.memory_mib_reported,
+            )
+            for gpu in Gpu.objects.prefetch_related("aliases")
+        )
+
+    def find(self, raw_name: str, gpu_memory_bytes: int | None) -> int | None:
+        """The GPU's id; None for an unknown spelling, and where the memory does not single out one of several.
+
+        A GPU that has no sizes keeps its name whatever memory is reported: a rebuilt RTX 4090 of 48 GB is one. A GPU
+        with its size in its name ("RTX 3080 10 GB") is not meant when another memory is reported.
+        """
+        found = list(self._by_key.get(key(raw_name), {}).values())
+        if gpu_memory_bytes is not None:
+            found = [gpu for gpu in found if _agrees(gpu, gpu_memory_bytes, of_several=len(found) > 1)]
+        return found[0].gpu_id if len(found) == 1 else None
+
+
+def key(name: str) -> str:
+    """A spelling without what spellings differ in: case, blanks, underscores, hyphens and the maker's name.
+
+    >>> key("NVIDIA GeForce RTX  4090") == key("rtx_4090"), key("RTX 6000 Ada") == key("RTX 6000")
+    (True, False)
+    """
+    return _VENDOR.sub("", _BETWEEN.sub("", name.casefold()))
+
+
+def _agrees(gpu: Known, size_bytes: int, *, of_several: bool) -> bool:
+    if not of_several and not _SIZE.search(gpu.name):
+        return True
+    figures = [gpu.reported_mib and gpu.reported_mib * 2**20]
+    figures += [gpu.nominal_gb and gpu.nominal_gb * unit for unit in (10**9, 2**30)]
+    return any(figure and abs(size_bytes - figure) * 100 <= figure * _NEAR_PER_CENT for figure in figures)
