@@ -25,6 +25,7 @@ if not DEMO and (BASE_DIR / ".env").exists():
     env.read_env(BASE_DIR / ".env")
 DEBUG = env.bool("DEBUG", default=False)
 SECRET_KEY = env("SECRET_KEY", default="demo-only-not-a-secret") if DEMO else env("SECRET_KEY")
+SECRET_KEY_FALLBACKS = env.list("SECRET_KEY_FALLBACKS", default=[])
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 SITE_URL = env("SITE_URL", default="http://127.0.0.1:8000").rstrip("/")
@@ -53,6 +54,7 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "drf_standardized_errors",
+    "import_export",
     "rest_framework",
     "simple_history",
     "catalog",
@@ -163,6 +165,10 @@ CELERY_BEAT_SCHEDULE = {
     "end-due-orders": _every(30, "rentals.tasks.end_due_orders"),
     "announce-ends": _every(60, "rentals.tasks.announce_ends"),
     "send-notices": _every(10, "rentals.tasks.send_notices"),
+    "send-webhooks": _every(5, "rentals.tasks.send_webhooks"),
+    "tell-of-ends": _every(60, "rentals.tasks.tell_of_ends"),
+    "check-saved-searches": _every(30, "rentals.tasks.check_saved_searches"),
+    "prune-webhooks": _every(3600, "rentals.tasks.prune_webhooks"),
 }
 # Without Redis there is no worker and no beat: a thread of the web process drives the same schedule.
 IN_PROCESS_SCHEDULER = env.bool("IN_PROCESS_SCHEDULER", default=not REDIS_URL)
@@ -310,6 +316,11 @@ SPECTACULAR_SETTINGS = {
         "OrderStatus": "rentals.models.orders.Status",
         "AllocationState": "rentals.models.orders.Allocation.State",
         "Role": "rentals.models.organizations.Role",
+        "Task": "sizing.forms.TASKS",
+        "ModelKind": "sizing.models.AiModel.Kind",
+        "ReserveState": "sizing.calculator.words.STATES",
+        "StageLoad": "sizing.calculator.words.LOADS",
+        "Purpose": "sizing.calculator.words.PURPOSES",
     },
 }
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024

@@ -27,6 +27,13 @@ ACTIONS = {
     "organization.created": "Organization made",
     "ownership.transferred": "Ownership transferred",
     "policy.changed": "Policy changed",
+    "saved_search.added": "Search saved",
+    "saved_search.deleted": "Search deleted",
+    "webhook.changed": "Webhook changed",
+    "webhook.created": "Webhook made",
+    "webhook.given_up": "Webhook turned off: it failed for days",
+    "webhook.removed": "Webhook removed",
+    "webhook.secret_rotated": "Webhook given a new secret",
 }
 
 

@@ -15,6 +15,7 @@ from django.urls import path, reverse
 from django.utils import timezone
 from django.utils.html import format_html
 
+from rentals import admin_webhooks as admin_webhooks  # registers its pages
 from rentals.admin_delivery import CancelsOrders
 from rentals.admin_forms import PlaceOrderForm
 from rentals.admin_read_only import ReadOnly

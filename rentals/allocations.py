@@ -12,6 +12,8 @@ from rentals.audit import record
 from rentals.errors import OrderOver
 from rentals.models import Allocation, ApiKey, Order
 from rentals.models.orders import Status
+from rentals.models.webhooks import EventKind
+from rentals.webhooks_events import tell_of_allocation
 
 if TYPE_CHECKING:
     from rentals.audit import Actor
@@ -53,4 +55,7 @@ def _set_state(
                 held.organization, f"allocation.{state.value}", at=now, actor=actor, via=via, object_id=held.pk,
                 number=number,
             )  # fmt: skip
+            stopped = state == Allocation.State.STOPPED
+            kind = EventKind.ALLOCATION_STOPPED if stopped else EventKind.ALLOCATION_STARTED
+            tell_of_allocation(held, allocation, kind, now=now)
     return allocation

@@ -17,9 +17,11 @@ from rentals.endings import give_back
 from rentals.errors import Busy, InvalidCancellation, NotPermitted, OrderOver
 from rentals.models import Allocation, Notice, Order
 from rentals.models.orders import Status, Via
+from rentals.models.webhooks import EventKind
 from rentals.notices import announce
 from rentals.ordering import is_lock_timeout
 from rentals.tenants import Across, across_tenants
+from rentals.webhooks_events import tell_of_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -76,6 +78,7 @@ def _cancel(order_id: UUID, reason: str, credit_usd: Decimal, actor: User, now: 
            lots=order.lots, credit_usd=str(credit_usd), reason=reason)  # fmt: skip
     announce(order, Notice.Kind.CANCELLED, now=now)
     order.status, order.ended_at, order.cancel_reason, order.credit_usd = Status.CANCELLED, now, reason, credit_usd
+    tell_of_order(order, EventKind.ORDER_CANCELLED, now=now)
     return order
 
 

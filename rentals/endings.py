@@ -13,8 +13,10 @@ from catalog.models import Machine
 from rentals.audit import record
 from rentals.models import Allocation, Notice, Order
 from rentals.models.orders import Status
+from rentals.models.webhooks import EventKind
 from rentals.notices import announce
 from rentals.tenants import Across, across_tenants
+from rentals.webhooks_events import tell_of_order
 
 logger = logging.getLogger(__name__)
 
@@ -52,6 +54,7 @@ def end_order(order_id: UUID, now: datetime) -> bool:
             give_back(machine, order.lots, now)
         record(order.organization, "order.ended", at=now, via="system", object_id=order.pk, lots=order.lots)
         announce(order, Notice.Kind.ENDED, now=now)
+        tell_of_order(order, EventKind.ORDER_ENDED, now=now)
     return True
 
 

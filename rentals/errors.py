@@ -232,6 +232,22 @@ class InvalidSshKey(RentalError):
     field = "key"
 
 
+class InvalidWebhook(RentalError):
+    """A field of a webhook endpoint, or, without one, the endpoint as a whole."""
+
+    def __init__(self, field: str | None, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class InvalidSearch(RentalError):
+    """A field of a search that is to be saved, or, without one, the search as a whole."""
+
+    def __init__(self, field: str | None, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
 class LastOwner(RentalError):
     code = "last_owner"
     field = "role"

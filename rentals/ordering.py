@@ -38,9 +38,11 @@ from rentals.errors import (
 from rentals.models import Allocation, ApiKey, IdempotencyRecord, Membership, Notice, Order, Organization
 from rentals.models.orders import Via
 from rentals.models.organizations import Role
+from rentals.models.webhooks import EventKind
 from rentals.notices import announce
 from rentals.quotes import Quote, quote
 from rentals.tenants import tenant
+from rentals.webhooks_events import tell_of_order
 
 if TYPE_CHECKING:
     from rentals.audit import Actor
@@ -155,6 +157,7 @@ def _place(request: _Request, wish: _Wish, size: Sizer | None, now: datetime) ->
         machine=offer.machine.pk, lots=order.lots, term_days=order.term_days, total_usd=str(order.total_usd),
     )  # fmt: skip
     announce(order, Notice.Kind.PLACED, now=now)
+    tell_of_order(order, EventKind.ORDER_PLACED, now=now, allocations=allocations)
     answer.order = order
     answer.response_status = CREATED
     answer.response_body = to_bytes(order_document(order, allocations, now=now))

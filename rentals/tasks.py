@@ -3,7 +3,7 @@
 from celery import shared_task
 from django.utils import timezone
 
-from rentals import endings, notices
+from rentals import endings, notices, saved_searches, webhooks_events, webhooks_sending
 
 
 @shared_task
@@ -19,3 +19,23 @@ def announce_ends() -> int:
 @shared_task
 def send_notices() -> int:
     return notices.send_notices(timezone.now)
+
+
+@shared_task
+def send_webhooks() -> int:
+    return webhooks_sending.send_webhooks(timezone.now)
+
+
+@shared_task
+def tell_of_ends() -> int:
+    return webhooks_events.tell_of_ends(timezone.now())
+
+
+@shared_task
+def check_saved_searches() -> int:
+    return saved_searches.check_saved_searches(timezone.now())
+
+
+@shared_task
+def prune_webhooks() -> int:
+    return webhooks_sending.prune(timezone.now())

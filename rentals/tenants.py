@@ -42,6 +42,8 @@ class Across(enum.StrEnum):
     MAILS = "mails about orders"
     NEW_ORGANIZATION = "new organization"
     OPERATOR = "operator's command"
+    SAVED_SEARCHES = "saved searches"
+    WEBHOOKS = "webhooks"
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,10 @@ from rentals.views import (
     own_models,
     planner,
     review,
+    saved_searches,
     ssh_keys,
     statements,
+    webhooks,
     wizard,
 )
 from rentals.views.activity import activity
@@ -20,6 +22,8 @@ from rentals.views.policy import policy
 
 _ORDER = "o/<slug:organization>/orders/<uuid:order_id>/"
 _MEMBER = "o/<slug:organization>/members/<int:membership_id>/"
+_WEBHOOK = "o/<slug:organization>/webhooks/<int:endpoint_id>/"
+_WEBHOOK_DELIVERY = f"{_WEBHOOK}deliveries/<int:delivery_id>/"
 _INVITATION = "o/<slug:organization>/members/invitations/<int:invitation_id>/"
 
 urlpatterns: list[URLPattern] = [
@@ -47,6 +51,15 @@ urlpatterns: list[URLPattern] = [
     path(f"{_INVITATION}revoke/", members.revoke_invitation, name="invitation-revoke"),
     path("o/<slug:organization>/ssh-keys/", ssh_keys.ssh_keys, name="ssh-keys"),
     path("o/<slug:organization>/ssh-keys/<int:ssh_key_id>/remove/", ssh_keys.remove, name="ssh-key-remove"),
+    path("o/<slug:organization>/webhooks/", webhooks.webhooks, name="webhooks"),
+    path(_WEBHOOK, webhooks.webhook, name="webhook"),
+    path(f"{_WEBHOOK}secret/", webhooks.rotate, name="webhook-secret"),
+    path(f"{_WEBHOOK}test/", webhooks.test, name="webhook-test"),
+    path(f"{_WEBHOOK}remove/", webhooks.remove, name="webhook-remove"),
+    path(_WEBHOOK_DELIVERY, webhooks.delivery, name="webhook-delivery"),
+    path(f"{_WEBHOOK_DELIVERY}replay/", webhooks.replay, name="webhook-replay"),
+    path("o/<slug:organization>/searches/", saved_searches.saved_searches, name="saved-searches"),
+    path("o/<slug:organization>/searches/<int:search_id>/delete/", saved_searches.delete, name="saved-search-delete"),
     path("o/<slug:organization>/planner/", planner.planner, name="planner"),
     path("o/<slug:organization>/statements/", statements.statements, name="statements"),
     path("o/<slug:organization>/statements/<slug:month>/", statements.statement, name="statement"),

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import asdict
 from datetime import datetime
 from decimal import ROUND_CEILING, Decimal
@@ -89,6 +89,19 @@ def recommend(question: Question, *, now: datetime, limits: HardLimits | None = 
         fingerprint=_fingerprint(question, search.limits, version),
         now=now,
     )
+
+
+def recommended_ids(question: Question, *, now: datetime, limits: HardLimits | None = None) -> set[int]:
+    """Every machine that the answer at `now` recommends, listed in it or only counted. One query."""
+    return set(Search(question, limits or HardLimits(), now).recommended().order_by().values_list("pk", flat=True))
+
+
+def recommended_among(
+    question: Question, machines: Collection[int], *, now: datetime, limits: HardLimits | None = None
+) -> tuple[Candidate, ...]:
+    """Those of the machines that the answer at `now` recommends, in its order. One query."""
+    search = Search(question, limits or HardLimits(), now)
+    return tuple(map(_candidates_of(search), search.recommended().filter(pk__in=machines)))
 
 
 def _candidates_of(search: Search) -> Callable[[Machine], Candidate]:

@@ -39,7 +39,7 @@ class Frame:
     the one that a Launch button leads to with `?machine=…` and the question; `limits` are hard rules beside the
     question's own, such as a policy; `context` is what else the templates may read (`organization` for its navigation).
     `own_models` can be chosen beside those of the catalog, and are kept at `own_url`; without that page a model of
-    one's own is carried in the address.
+    one's own is carried in the address. `save_url` keeps a question by POST, where somebody may.
     """
 
     launch_url: str
@@ -50,6 +50,7 @@ class Frame:
     context: Mapping[str, Any] = field(default_factory=dict)
     own_models: OwnModels = field(default_factory=dict)
     own_url: str = ""
+    save_url: str = ""
 
     @property
     def public(self) -> bool:

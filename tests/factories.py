@@ -19,10 +19,13 @@ from rentals.baskets import Basket
 from rentals.deliveries import Details, deliver
 from rentals.invitations import invite
 from rentals.models import Membership, Organization
+from rentals.models.webhooks import EventKind
 from rentals.ordering import place_order
 from rentals.own_models import add_own_model
 from rentals.quotes import quote
+from rentals.saved_searches import save_search
 from rentals.ssh_keys import add_key, read_key
+from rentals.webhooks_endpoints import Wish, create_endpoint
 from sizing.models import AiModel
 from sizing.own_reading import read_files
 from tests.sizing.own_files import config
@@ -178,3 +181,19 @@ def make_delivered(order: Any, number: int = 1, *, now: Any = None, **details: A
     staff = User.objects.filter(is_staff=True).first() or make_user(is_staff=True)
     fields = {"host": "gpu1.example.net", "login": "ubuntu", **details}
     return deliver(order.allocations.get(number=number).pk, Details(**fields), actor=staff, now=now or timezone.now())
+
+
+def make_endpoint(organization: Any, url: str = "https://example.com/hook", **fields: Any) -> Any:
+    """An endpoint of the organization that is told everything; its secret is its attribute `text`."""
+    member = Membership.objects.get(organization=organization, user=organization.owner)
+    now, events = fields.pop("now", None) or timezone.now(), fields.pop("events", EventKind.values)
+    endpoint, text = create_endpoint(member, Wish(url, tuple(events), **fields), now=now)
+    endpoint.text = text
+    return endpoint
+
+
+def make_search(organization: Any, name: str = "24 GiB", query: str = "", **fields: Any) -> Any:
+    """A search for a notebook with 20 GiB, saved by the organization's owner."""
+    member = Membership.objects.get(organization=organization, user=fields.pop("by", organization.owner))
+    now = fields.pop("now", None) or timezone.now()
+    return save_search(member, name=name, query=query or "task=notebook&gpu_memory_gib=20", now=now)

@@ -145,7 +145,7 @@ class Migration(migrations.Migration):
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("name", models.CharField(max_length=80)),
-                ("query", models.TextField(max_length=4000)),
+                ("query", models.TextField()),
                 ("created_by_name", models.CharField(blank=True, max_length=254)),
                 ("created_at", models.DateTimeField()),
                 ("known", models.JSONField(default=dict)),

@@ -8,7 +8,7 @@ from rentals.models.organizations import Organization
 from rentals.querysets import TenantQuerySet
 
 MAX_SEARCH_NAME = 80
-MAX_QUERY = 4000
+MAX_QUERY = 8000
 
 
 class SavedSearch(models.Model):
@@ -20,7 +20,7 @@ class SavedSearch(models.Model):
 
     organization = models.ForeignKey(Organization, on_delete=models.PROTECT, related_name="+")
     name = models.CharField(max_length=MAX_SEARCH_NAME)
-    query = models.TextField(max_length=MAX_QUERY)
+    query = models.TextField()
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )

@@ -33,4 +33,5 @@ def _frame(request: TenantRequest) -> sizing_views.Frame:
         context={"organization": request.organization},
         own_models=shapes_of(request.organization),
         own_url=reverse("own-models", args=[slug]),
+        save_url=reverse("saved-searches", args=[slug]) if request.membership.may_order else "",
     )

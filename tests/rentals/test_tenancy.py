@@ -10,10 +10,28 @@ import pytest
 from django.urls import reverse
 
 from rentals.api_urls import urlpatterns as api_patterns
-from rentals.models import ApiKey, Invitation, Membership, OwnModel, SshKey
+from rentals.models import (
+    ApiKey,
+    Invitation,
+    Membership,
+    OwnModel,
+    SavedSearch,
+    SshKey,
+    WebhookDelivery,
+    WebhookEndpoint,
+)
 from rentals.querysets import MembershipQuerySet, OrganizationQuerySet, TenantQuerySet
 from rentals.urls import urlpatterns
-from tests.factories import make_api_key, make_invitation, make_machine, make_order, make_own_model, make_ssh_key
+from tests.factories import (
+    make_api_key,
+    make_endpoint,
+    make_invitation,
+    make_machine,
+    make_order,
+    make_own_model,
+    make_search,
+    make_ssh_key,
+)
 
 # Signed-in pages that are about the person, not about one organization.
 PERSONAL = {"order-review-entry", "organization-new"}
@@ -34,6 +52,9 @@ def address(pattern, organization, order):
         "invitation_id": Invitation.objects.filter(organization=organization).latest("pk").pk,
         "model_slug": OwnModel.objects.filter(organization=organization).latest("pk").slug,
         "ssh_key_id": SshKey.objects.filter(organization=organization).latest("pk").pk,
+        "endpoint_id": WebhookEndpoint.objects.filter(organization=organization).latest("pk").pk,
+        "delivery_id": WebhookDelivery.objects.filter(organization=organization).latest("pk").pk,
+        "search_id": SavedSearch.objects.filter(organization=organization).latest("pk").pk,
         "month": f"{order.starts_at:%Y-%m}",
         "membership_id": Membership.objects.filter(organization=organization).latest("pk").pk,
     }
@@ -59,6 +80,8 @@ def secret_order(globex):
     make_invitation(globex, "globex-secret@example.com")
     make_own_model(globex, "Secret of Globex")
     make_ssh_key(globex, "globex-secret")
+    make_endpoint(globex, "https://globex-secret.example/hook")
+    make_search(globex, "globex-secret")
     return make_order(globex, make_machine(name="globex-secret"), environment_notes="globex-secret")
 
 
@@ -83,6 +106,9 @@ def test_a_stranger_finds_no_page_of_the_organization(client, acme, globex, secr
     assert ApiKey.objects.get(organization=globex).revoked_at is None
     assert Invitation.objects.get(organization=globex).revoked_at is None
     assert SshKey.objects.filter(organization=globex).exists()
+    endpoint, delivery = WebhookEndpoint.objects.get(), WebhookDelivery.objects.get()
+    assert (endpoint.enabled, endpoint.previous_secret, delivery.state, delivery.tries) == (True, "", "pending", 0)
+    assert SavedSearch.objects.filter(organization=globex).exists()
 
 
 @pytest.mark.parametrize("method", ["get", "post"])
@@ -112,6 +138,8 @@ def test_a_foreign_id_under_ones_own_organization_does_not_exist(client, acme, g
     missing = foreign.replace(str(secret_order.pk), str(uuid.uuid4()))
     missing = missing.replace(f"keys/{ApiKey.objects.latest('pk').pk}/", "keys/999999/")
     missing = missing.replace(f"ssh-keys/{SshKey.objects.latest('pk').pk}/", "ssh-keys/999999/")
+    missing = missing.replace(f"webhooks/{WebhookEndpoint.objects.latest('pk').pk}/", "webhooks/999999/")
+    missing = missing.replace(f"searches/{SavedSearch.objects.latest('pk').pk}/", "searches/999999/")
     missing = missing.replace("models/secret-of-globex/", "models/nobodys/")
     missing = missing.replace(f"members/{Membership.objects.latest('pk').pk}/", "members/999999/")
     missing = missing.replace(f"invitations/{Invitation.objects.latest('pk').pk}/", "invitations/999999/")
@@ -137,7 +165,7 @@ def test_a_removed_member_finds_no_page_any_more(client, acme):
 def test_the_lists_of_one_organization_never_show_anothers(client, acme, secret_order):
     client.force_login(acme.owner)
     names = ["organization", "orders", "members", "keys", "own-models", "organization-launch"]
-    for name in [*names, "ssh-keys", "statements", "orders-csv"]:
+    for name in [*names, "ssh-keys", "statements", "orders-csv", "webhooks", "saved-searches"]:
         assert not leaks(client.get(reverse(name, args=["acme"])))
     for name in ("statement", "statement-csv"):
         assert not leaks(client.get(reverse(name, args=["acme", f"{secret_order.starts_at:%Y-%m}"])))

@@ -1,0 +1,60 @@
+"""Searches that an organization keeps: everybody in it reads them; who may order saves and deletes."""
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods
+
+from rentals import saved_searches as acts
+from rentals.errors import InvalidSearch, NotPermitted
+from rentals.models import SavedSearch
+from rentals.scoping import TenantRequest, nothing_done, organization_page
+from rentals.webhooks_forms import SearchForm
+
+_MAX_ID = 2**63 - 1
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@organization_page
+def saved_searches(request: TenantRequest) -> HttpResponse:
+    """The list; a search comes here from a result page, by POST."""
+    if request.method != "POST":
+        return _list(request)
+    if not request.membership.may_order:
+        raise PermissionDenied("Your role in this organization may look, not keep searches. Ask an owner or admin.")
+    form = SearchForm(request.POST)
+    if form.is_valid():
+        name, query = form.cleaned_data["name"], form.cleaned_data["query"]
+        try:
+            search = acts.save_search(request.membership, name=name, query=query, now=timezone.now())
+            messages.success(request, f"The search {search.name} is saved. You are told when a machine appears for it.")
+            return redirect("saved-searches", request.organization.slug)
+        except NotPermitted as error:
+            raise PermissionDenied(error.message) from error
+        except InvalidSearch as error:
+            form.add_error(error.field, error.message)
+    return _list(request, form, status=400)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@organization_page
+def delete(request: TenantRequest, search_id: int) -> HttpResponse:
+    search = get_object_or_404(SavedSearch.objects.for_organization(request.organization), pk=min(search_id, _MAX_ID))
+    if request.method != "POST":
+        return nothing_done(request, "saved-searches")
+    try:
+        acts.delete_search(request.membership, search.pk, now=timezone.now())
+    except SavedSearch.DoesNotExist:
+        raise Http404("There is no such search.") from None
+    except NotPermitted as error:
+        raise PermissionDenied(error.message) from error
+    messages.success(request, f"The search {search.name} is deleted. Nobody is told of it any more.")
+    return redirect("saved-searches", request.organization.slug)
+
+
+def _list(request: TenantRequest, form: SearchForm | None = None, *, status: int = 200) -> HttpResponse:
+    rows = SavedSearch.objects.for_organization(request.organization)
+    context = {"rows": rows, "form": form, "membership": request.membership, "most": acts.MAX_SEARCHES}
+    return render(request, "rentals/saved_searches.html", context, status=status)

@@ -1,0 +1,229 @@
+"""An organization's webhook endpoints: made, changed, removed, given a new secret; by owners and admins alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import QuerySet
+from django.urls import reverse
+
+from catalog import outgoing
+from rentals.audit import name_of, record
+from rentals.documents import instant
+from rentals.errors import InvalidWebhook, NotPermitted
+from rentals.models import Membership, Organization, WebhookDelivery, WebhookEndpoint
+from rentals.models.webhooks import MAX_DESCRIPTION, MAX_URL, TEST, EventKind
+from rentals.webhooks_events import promise
+from rentals.webhooks_signing import OVERLAP, new_secret, seal
+
+MAX_ENDPOINTS = 10
+State = WebhookDelivery.State
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What an endpoint shall be. Raises: InvalidWebhook naming the field."""
+
+    url: str
+    events: tuple[str, ...]
+    description: str = ""
+    enabled: bool = True
+
+    def __post_init__(self) -> None:
+        check_url(self.url)
+        if not self.events:
+            raise InvalidWebhook("events", "Choose at least one event.")
+        if unknown := set(self.events) - set(EventKind.values):
+            raise InvalidWebhook("events", f"There is no event {min(unknown)}.")
+        if len(self.description) > MAX_DESCRIPTION or not self.description.isprintable():
+            raise InvalidWebhook(
+                "description", f"Describe it on one line, in at most {MAX_DESCRIPTION} printable characters."
+            )
+
+    @property
+    def kinds(self) -> list[str]:
+        """The events in their usual order, each once."""
+        return [kind for kind in EventKind.values if kind in self.events]
+
+
+def check_url(url: str) -> None:
+    """Whether the address may be told anything; what a name leads to is looked at with every delivery.
+
+    Raises: InvalidWebhook.
+    """
+    if len(url) > MAX_URL or not url.isascii() or not url.isprintable() or " " in url:
+        raise InvalidWebhook("url", f"Give an address of at most {MAX_URL} printable ASCII characters, without spaces.")
+    try:
+        parsed = outgoing.parse(url)
+    except outgoing.Refused as refused:
+        raise InvalidWebhook("url", refused.detail) from None
+    if parsed.scheme != "https" and f"{parsed.netloc.decode()}" not in settings.OUTGOING_ALLOWED:
+        raise InvalidWebhook("url", "The address must begin with https://, so that nobody reads along.")
+    if "#" in url:
+        raise InvalidWebhook("url", "Leave out the part after #: it is never sent.")
+
+
+def create_endpoint(manager: Membership, wish: Wish, *, now: datetime) -> tuple[WebhookEndpoint, str]:
+    """A new endpoint and its secret, which nobody can read again.
+
+    Raises: NotPermitted, InvalidWebhook when there are too many.
+    """
+    secret = new_secret()
+    with transaction.atomic():
+        organization = _held(manager)
+        if WebhookEndpoint.objects.for_organization(organization).count() >= MAX_ENDPOINTS:
+            raise InvalidWebhook(None, f"An organization has at most {MAX_ENDPOINTS} endpoints. Remove one first.")
+        endpoint = WebhookEndpoint.objects.create(
+            organization=organization,
+            url=wish.url,
+            description=wish.description,
+            events=wish.kinds,
+            enabled=wish.enabled,
+            secret=seal(secret),
+            secret_made_at=now,
+            created_by=manager.user,
+            created_by_name=name_of(manager.user),
+            created_at=now,
+            next_send_at=now,
+        )
+        _record(endpoint, "created", manager, now)
+    return endpoint, secret
+
+
+def change_endpoint(manager: Membership, endpoint_id: int, wish: Wish, *, now: datetime) -> WebhookEndpoint:
+    """The endpoint as wished. Turned off, it is told nothing, and what still waited for it is not sent.
+
+    Raises: NotPermitted, WebhookEndpoint.DoesNotExist.
+    """
+    with transaction.atomic():
+        endpoint = _held_endpoint(manager, endpoint_id)
+        before = (endpoint.url, endpoint.description, endpoint.events, endpoint.enabled)
+        endpoint.url, endpoint.description = wish.url, wish.description
+        endpoint.events, endpoint.enabled = wish.kinds, wish.enabled
+        if before == (endpoint.url, endpoint.description, endpoint.events, endpoint.enabled):
+            return endpoint
+        if (endpoint.enabled and not before[3]) or endpoint.url != before[0]:
+            endpoint.failing_since = endpoint.given_up_at = None
+            endpoint.next_send_at = now
+        endpoint.save(
+            update_fields=["url", "description", "events", "enabled", "failing_since", "given_up_at", "next_send_at"]
+        )
+        if not endpoint.enabled:
+            drop_waiting(endpoint, now)
+        _record(endpoint, "changed", manager, now)
+    return endpoint
+
+
+def remove_endpoint(manager: Membership, endpoint_id: int, *, now: datetime) -> WebhookEndpoint:
+    """The endpoint, gone with the log of its deliveries.
+
+    Raises: NotPermitted, WebhookEndpoint.DoesNotExist.
+    """
+    with transaction.atomic():
+        endpoint = _held_endpoint(manager, endpoint_id)
+        _record(endpoint, "removed", manager, now)
+        WebhookEndpoint.objects.filter(pk=endpoint.pk).delete()
+    return endpoint
+
+
+def rotate_secret(manager: Membership, endpoint_id: int, *, made_at: str, now: datetime) -> tuple[WebhookEndpoint, str]:
+    """The endpoint and a new secret. The one before signs too for `OVERLAP`; the one before that no more.
+
+    `made_at` is when the secret was made that the person saw, so that a form sent twice does not end a live one.
+
+    Raises: NotPermitted, InvalidWebhook when there is another secret already, WebhookEndpoint.DoesNotExist.
+    """
+    secret = new_secret()
+    with transaction.atomic():
+        endpoint = _held_endpoint(manager, endpoint_id)
+        if made_at != instant(endpoint.secret_made_at):
+            raise InvalidWebhook(None, "The secret was changed already; it was not changed again.")
+        endpoint.previous_secret, endpoint.previous_until = endpoint.secret, now + OVERLAP
+        endpoint.secret, endpoint.secret_made_at = seal(secret), now
+        endpoint.save(update_fields=["secret", "secret_made_at", "previous_secret", "previous_until"])
+        _record(endpoint, "secret_rotated", manager, now)
+    return endpoint, secret
+
+
+def send_test(manager: Membership, endpoint_id: int, *, now: datetime) -> None:
+    """A test event for this endpoint; where one still waits, that one is due now.
+
+    Raises: NotPermitted, InvalidWebhook when it is turned off, WebhookEndpoint.DoesNotExist.
+    """
+    with transaction.atomic():
+        endpoint = _held_endpoint(manager, endpoint_id)
+        _check_enabled(endpoint)
+        waiting = _deliveries(endpoint).filter(state=State.PENDING, event__kind=TEST)
+        if not waiting.update(next_attempt_at=now):
+            page = reverse("webhook", args=[endpoint.organization.slug, endpoint.pk])
+            data = {"message": "Sent by the button of the endpoint's page. Nothing happened."}
+            promise(
+                endpoint.organization, TEST, data, [endpoint.pk], now=now, html_url=f"{settings.SITE_URL}{page}"
+            )  # fmt: skip
+        _answerable(endpoint, now)
+
+
+def replay(manager: Membership, endpoint_id: int, delivery_id: int, *, now: datetime) -> WebhookDelivery:
+    """The delivery, due again with the id its event has, and with the whole schedule before it.
+
+    Raises: NotPermitted, InvalidWebhook when the endpoint is turned off, DoesNotExist of either.
+    """
+    with transaction.atomic():
+        endpoint = _held_endpoint(manager, endpoint_id)
+        delivery = _deliveries(endpoint).get(pk=delivery_id)
+        _check_enabled(endpoint)
+        delivery.state, delivery.tries = State.PENDING, 0
+        delivery.next_attempt_at, delivery.finished_at = now, None
+        delivery.save(update_fields=["state", "tries", "next_attempt_at", "finished_at"])
+        _answerable(endpoint, now)
+    return delivery
+
+
+def drop_waiting(endpoint: WebhookEndpoint, now: datetime) -> None:
+    """What still waits for an endpoint that is turned off is not sent, unless somebody replays it."""
+    _deliveries(endpoint).filter(state=State.PENDING).update(state=State.DROPPED, finished_at=now)
+
+
+def shown_url(url: str) -> str:
+    """The address for the trail: what follows a question mark may be a password."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}{parts.path}{'?…' if parts.query else ''}"
+
+
+def _answerable(endpoint: WebhookEndpoint, now: datetime) -> None:
+    """Whoever presses a button believes that the endpoint answers again: its rest after a silence is over."""
+    resting = WebhookEndpoint.objects.filter(pk=endpoint.pk, failing_since__isnull=False, next_send_at__gt=now)
+    resting.update(next_send_at=now)
+
+
+def _check_enabled(endpoint: WebhookEndpoint) -> None:
+    if not endpoint.enabled:
+        raise InvalidWebhook("enabled", "The endpoint is turned off. Turn it on first.")
+
+
+def _deliveries(endpoint: WebhookEndpoint) -> QuerySet[WebhookDelivery]:
+    return WebhookDelivery.objects.for_organization(endpoint.organization).filter(endpoint=endpoint)
+
+
+def _held(manager: Membership) -> Organization:
+    """The organization, held so that two at once neither pass the limit nor undo each other."""
+    organization = Organization.objects.select_for_update().get(pk=manager.organization_id)
+    current = Membership.objects.for_organization(organization).filter(pk=manager.pk).first()
+    if current is None or not current.may_manage:
+        raise NotPermitted("Only owners and admins manage webhooks.")
+    return organization
+
+
+def _held_endpoint(manager: Membership, endpoint_id: int) -> WebhookEndpoint:
+    organization = _held(manager)
+    mine = WebhookEndpoint.objects.for_organization(organization).select_related("organization")
+    return mine.select_for_update(of=("self",)).get(pk=endpoint_id)
+
+
+def _record(endpoint: WebhookEndpoint, act: str, manager: Membership, now: datetime) -> None:
+    record(endpoint.organization, f"webhook.{act}", at=now, actor=manager.user, via="page", object_id=endpoint.pk,
+           url=shown_url(endpoint.url), events=endpoint.events, enabled=endpoint.enabled)  # fmt: skip

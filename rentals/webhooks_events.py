@@ -1,0 +1,119 @@
+"""Writing down what endpoints are told, in the transaction of the act it tells of; the periodic task sends it.
+
+The act waits for no broker and no receiver. Where nobody listens it costs one question.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models import Exists, OuterRef
+
+from rentals.documents import allocation_document, instant, order_document
+from rentals.models import Allocation, Order, Organization, WebhookDelivery, WebhookEndpoint, WebhookEvent
+from rentals.models.webhooks import EventKind
+from rentals.tenants import Across, across_tenants, tenant
+
+ENDS_SOON = timedelta(hours=24)
+# One sweep's share, as of the mails.
+AT_ONCE = 200
+
+Data = dict[str, Any]
+
+
+def tell_of_order(
+    order: Order, kind: EventKind, *, now: datetime, allocations: Iterable[Allocation] | None = None
+) -> None:
+    """Write down an event of an order. `allocations` are its lots where the caller has them."""
+
+    def data() -> Data:
+        return {"order": _order(order, allocations, now)}
+
+    publish(order.organization, kind, data, now=now, order=order)
+
+
+def tell_of_allocation(order: Order, allocation: Allocation, kind: EventKind, *, now: datetime) -> None:
+    """Write down that a lot was stopped or started."""
+
+    def data() -> Data:
+        return {"order": _order(order, None, now), "allocation": allocation_document(allocation, order, now)}
+
+    publish(order.organization, kind, data, now=now, order=order)
+
+
+def publish(
+    organization: Organization,
+    kind: EventKind,
+    data: Callable[[], Data],
+    *,
+    now: datetime,
+    order: Order | None = None,
+    html_url: str = "",
+) -> WebhookEvent | None:
+    """The event, promised to every endpoint that wants it; None, and nothing is computed, where none does."""
+    listening = WebhookEndpoint.objects.for_organization(organization).filter(enabled=True)
+    wanting = [pk for pk, kinds in listening.values_list("pk", "events") if kind.value in kinds]
+    if not wanting:
+        return None
+    return promise(organization, kind.value, data(), wanting, now=now, order=order, html_url=html_url)
+
+
+def promise(
+    organization: Organization,
+    kind: str,
+    data: Data,
+    endpoints: Iterable[int],
+    *,
+    now: datetime,
+    order: Order | None = None,
+    html_url: str = "",
+) -> WebhookEvent:
+    """The event, to be sent to these endpoints."""
+    event = WebhookEvent(id=uuid.uuid4(), organization=organization, kind=kind, order=order, created_at=now)
+    envelope = {
+        "id": str(event.id),
+        "type": kind,
+        "created_at": instant(now),
+        "organization": organization.slug,
+        "html_url": html_url or data["order"]["html_url"],
+        "data": data,
+    }
+    event.body = json.dumps(envelope, ensure_ascii=False)
+    event.save(force_insert=True)
+    WebhookDelivery.objects.bulk_create(
+        WebhookDelivery(
+            organization=organization, endpoint_id=pk, event=event, created_at=now, next_attempt_at=now
+        )
+        for pk in endpoints
+    )  # fmt: skip
+    return event
+
+
+def tell_of_ends(now: datetime) -> int:
+    """Write down the events of orders that end within a day, where somebody wants to know; how many."""
+    written = WebhookEvent.objects.filter(order=OuterRef("pk"), kind=EventKind.ORDER_ENDING.value)
+    with across_tenants(Across.WEBHOOKS):
+        listening = WebhookEndpoint.objects.filter(enabled=True).values_list("organization", "events")
+        wanting = {organization for organization, kinds in listening if EventKind.ORDER_ENDING.value in kinds}
+        soon = Order.objects.active(now).filter(organization__in=wanting, ends_at__lte=now + ENDS_SOON)
+        soon = soon.exclude(Exists(written)).select_related("organization").order_by("ends_at", "id")
+        found = list(soon[:AT_ONCE]) if wanting else []
+    for order in found:
+        try:
+            with tenant(order.organization_id), transaction.atomic():
+                tell_of_order(order, EventKind.ORDER_ENDING, now=now)
+        except IntegrityError:
+            # Another sweep was here at the same moment: the constraint lets one of them write.
+            continue
+    return len(found)
+
+
+def _order(order: Order, allocations: Iterable[Allocation] | None, now: datetime) -> Data:
+    if allocations is None:
+        allocations = Allocation.objects.for_organization(order.organization).filter(order=order).order_by("number")
+    return order_document(order, allocations, now=now)

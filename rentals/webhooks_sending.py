@@ -1,0 +1,261 @@
+"""Sending what waits for webhook endpoints: each by itself, none in the way of another, until it answers with 2xx.
+
+A sweep takes the endpoints in hand that have something due, one request to each at a time, all of them side by side.
+The claim is one conditional update, committed before the request; what came of it is written after. A worker that dies
+in between leaves the delivery due, and it is sent again under the same id once the claim has run out: at least once.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import F, Min, Q
+
+from catalog import outgoing
+from rentals.models import WebhookAttempt, WebhookDelivery, WebhookEndpoint, WebhookEvent
+from rentals.models.webhooks import MAX_ANSWER
+from rentals.tenants import Across, across_tenants, tenant
+from rentals.webhooks_failing import turn_off_if_dead
+from rentals.webhooks_signing import SecretUnreadable, sealed_anew, signing_headers
+
+logger = logging.getLogger(__name__)
+
+# Waits after the first attempt, the second, and so on; after the last one it is given up. About a day and a half.
+WAITS = (
+    timedelta(minutes=1),
+    timedelta(minutes=5),
+    timedelta(minutes=30),
+    timedelta(hours=2),
+    timedelta(hours=8),
+    timedelta(hours=24),
+)
+SECONDS = 10.0
+# Longer than any request lasts: nobody else sends to the endpoint meanwhile.
+CLAIM = timedelta(minutes=2)
+# An endpoint that gave no answer at all is left alone for so long, or each of its events would cost a time limit.
+REST = timedelta(minutes=1)
+SIDE_BY_SIDE = 32
+# A sweep takes no further work after this, so that other periodic work has its turn where one thread does it all.
+TAKES_WORK_FOR_SECONDS = 10.0
+KEPT_FOR = timedelta(days=30)
+_PRUNED_AT_ONCE = 500
+_MOST_BYTES = 16 * 1024
+
+Clock = Callable[[], datetime]
+State = WebhookDelivery.State
+
+
+@dataclass(frozen=True)
+class Shot:
+    """A claimed delivery on its way. `until` is the claim's end, which tells this claim from any other."""
+
+    endpoint: WebhookEndpoint
+    delivery: WebhookDelivery
+    until: datetime
+    headers: dict[str, str]
+    body: bytes
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a request. `problem` is empty when it was delivered; `status` None when there was no answer."""
+
+    milliseconds: int
+    status: int | None = None
+    problem: str = ""
+    answer: str = ""
+
+
+def send_webhooks(clock: Clock) -> int:
+    """Send what is due; how many were delivered."""
+    stops_at = time.monotonic() + TAKES_WORK_FOR_SECONDS
+    waiting = _endpoints_due(clock())
+    if not waiting:
+        return 0
+    delivered = 0
+    with ThreadPoolExecutor(SIDE_BY_SIDE, thread_name_prefix="webhook") as pool:
+        flying: dict[Future[Outcome], Shot] = {}
+
+        def take(organization_id: int, endpoint_id: int) -> None:
+            if time.monotonic() < stops_at and (shot := claim(organization_id, endpoint_id, clock())):
+                flying[pool.submit(request, shot)] = shot
+
+        for organization_id, endpoint_id in waiting:
+            take(organization_id, endpoint_id)
+        while flying:
+            done, _ = wait(flying, return_when=FIRST_COMPLETED)
+            for future in done:
+                shot, outcome = flying.pop(future), future.result()
+                note(shot, outcome, clock())
+                delivered += not outcome.problem
+                if outcome.status is not None:
+                    take(shot.endpoint.organization_id, shot.endpoint.pk)
+    return delivered
+
+
+def claim(organization_id: int, endpoint_id: int, now: datetime) -> Shot | None:
+    """The endpoint's oldest due delivery, taken in hand for this process alone; None when another was first."""
+    until = now + CLAIM
+    with tenant(organization_id), transaction.atomic():
+        free = WebhookEndpoint.objects.filter(pk=endpoint_id, enabled=True, next_send_at__lte=now)
+        if not free.update(next_send_at=until):
+            return None
+        due = WebhookDelivery.objects.filter(endpoint=endpoint_id, state=State.PENDING, next_attempt_at__lte=now)
+        delivery = due.select_related("event", "endpoint").order_by("next_attempt_at", "id").first()
+        if delivery is None:
+            WebhookEndpoint.objects.filter(pk=endpoint_id, next_send_at=until).update(next_send_at=now)
+            return None
+        endpoint, body = delivery.endpoint, delivery.event.body.encode()
+        try:
+            headers = signing_headers(endpoint, str(delivery.event_id), body, now=now)
+        except SecretUnreadable:
+            headers = {}
+    return Shot(endpoint, delivery, until, headers, body)
+
+
+def request(shot: Shot) -> Outcome:
+    """Make the request. Runs beside others, so it asks the database nothing."""
+    if not shot.headers:
+        return Outcome(0, problem="The secret cannot be read any more. Make a new one, and tell your receiver.")
+    begun = time.monotonic()
+
+    def took() -> int:
+        return round((time.monotonic() - begun) * 1000)
+
+    try:
+        headers = {"Content-Type": "application/json; charset=utf-8", "User-Agent": "Berth-Webhooks/1", **shot.headers}
+        fetched = outgoing.fetch(
+            shot.endpoint.url,
+            method="POST",
+            headers=headers,
+            content=shot.body,
+            seconds=SECONDS,
+            most_bytes=_MOST_BYTES,
+            cut=True,
+        )
+    except outgoing.OutgoingError as error:
+        return Outcome(took(), problem=error.detail[:300])
+    except Exception:
+        logger.exception("A request to the webhook endpoint %s could not be made.", shot.endpoint.pk)
+        return Outcome(took(), problem="The request could not be made.")
+    return Outcome(took(), fetched.status, _problem(fetched.status), _beginning(fetched.content))
+
+
+def note(shot: Shot, outcome: Outcome, now: datetime) -> None:
+    """Write down what came of it, plan the next attempt, and let go of the endpoint."""
+    with tenant(shot.endpoint.organization_id), transaction.atomic():
+        endpoint = WebhookEndpoint.objects.select_for_update(of=("self",)).filter(pk=shot.endpoint.pk).first()
+        if endpoint is None or not WebhookDelivery.objects.filter(pk=shot.delivery.pk).exists():
+            # Removed meanwhile, and its log with it.
+            return
+        WebhookAttempt.objects.create(
+            organization_id=endpoint.organization_id,
+            delivery=shot.delivery,
+            at=now,
+            milliseconds=outcome.milliseconds,
+            status=outcome.status,
+            problem=outcome.problem,
+            answer=outcome.answer,
+        )
+        if outcome.problem:
+            _plan(shot.delivery, now)
+        else:
+            delivered = WebhookDelivery.objects.filter(pk=shot.delivery.pk)
+            delivered.update(state=State.DELIVERED, tries=F("tries") + 1, finished_at=now)
+        _let_go(endpoint, shot, outcome, now)
+
+
+def prune(now: datetime) -> int:
+    """Forget events that are older than `KEPT_FOR`, with their deliveries; how many. Renews how secrets are sealed."""
+    pruned = 0
+    old = WebhookEvent.objects.filter(created_at__lt=now - KEPT_FOR).order_by("created_at")
+    while True:
+        with across_tenants(Across.WEBHOOKS), transaction.atomic():
+            chunk = list(old.values_list("pk", flat=True)[:_PRUNED_AT_ONCE])
+            WebhookEvent.objects.filter(pk__in=chunk).delete()
+        pruned += len(chunk)
+        if len(chunk) < _PRUNED_AT_ONCE:
+            break
+    _seal_anew()
+    return pruned
+
+
+def _endpoints_due(now: datetime) -> list[tuple[int, int]]:
+    """(organization, endpoint), those that answered last first, so that dead ones never use up a sweep."""
+    due = WebhookDelivery.objects.filter(
+        state=State.PENDING,
+        next_attempt_at__lte=now,
+        endpoint__enabled=True,
+        endpoint__next_send_at__lte=now,
+    )
+    with across_tenants(Across.WEBHOOKS):
+        found = (
+            due.order_by()
+            .values_list("organization", "endpoint")
+            .annotate(failing=F("endpoint__failing_since"), first=Min("next_attempt_at"))
+            .order_by(F("failing").asc(nulls_first=True), "first")
+        )
+        return [(organization, endpoint) for organization, endpoint, *_ in found[:SIDE_BY_SIDE]]
+
+
+def _plan(delivery: WebhookDelivery, now: datetime) -> None:
+    """The next attempt, or the end. A replay that was asked for meanwhile stays as it is."""
+    waiting = WebhookDelivery.objects.filter(pk=delivery.pk, state=State.PENDING, tries=delivery.tries)
+    waiting = waiting.filter(next_attempt_at=delivery.next_attempt_at)
+    if delivery.tries < len(WAITS):
+        waiting.update(tries=delivery.tries + 1, next_attempt_at=now + WAITS[delivery.tries])
+    else:
+        waiting.update(tries=delivery.tries + 1, state=State.FAILED, finished_at=now)
+
+
+def _let_go(endpoint: WebhookEndpoint, shot: Shot, outcome: Outcome, now: datetime) -> None:
+    if endpoint.next_send_at == shot.until:
+        endpoint.next_send_at = now if outcome.status is not None else now + REST
+    if not outcome.problem:
+        endpoint.failing_since = None
+    elif endpoint.failing_since is None:
+        endpoint.failing_since = now
+    endpoint.save(update_fields=["next_send_at", "failing_since"])
+    if outcome.problem:
+        turn_off_if_dead(endpoint, now)
+
+
+def _problem(status: int) -> str:
+    if 200 <= status < 300:
+        return ""
+    if 300 <= status < 400:
+        return f"It redirects ({status}). Redirects are not followed: give the address that answers itself."
+    return f"It answers {status}; only 2xx counts as delivered."
+
+
+def _beginning(content: bytes) -> str:
+    """How the answer begins, in letters that can be kept and shown; a secret that it repeats is left out."""
+    text = content[: 4 * MAX_ANSWER].decode(errors="replace")
+    text = re.sub(r"whsec_[A-Za-z0-9+/=]*", "whsec_…", text)
+    return "".join(letter if letter.isprintable() else " " for letter in text)[:MAX_ANSWER]
+
+
+def _seal_anew() -> None:
+    """After a change of SECRET_KEY: what the old key sealed is sealed with the new one while both are known."""
+    for organization_id, pk, field, sealed in _sealed():
+        renewed = sealed_anew(sealed)
+        if renewed is not None:
+            with tenant(organization_id):
+                # Conditional: a secret that was rotated meanwhile stays.
+                WebhookEndpoint.objects.filter(Q(**{field: sealed}), pk=pk).update(**{field: renewed})
+
+
+def _sealed() -> Iterator[tuple[int, int, str, str]]:
+    with across_tenants(Across.WEBHOOKS):
+        rows = list(WebhookEndpoint.objects.values_list("organization", "pk", "secret", "previous_secret"))
+    for organization_id, pk, secret, previous in rows:
+        yield organization_id, pk, "secret", secret
+        if previous:
+            yield organization_id, pk, "previous_secret", previous
