@@ -1,6 +1,6 @@
 """Feeds of providers: one module per format, bytes in, offers and rejections out (docs/feeds.md)."""
 
-from catalog.feeds import vast
+from catalog.feeds import berth_format, runpod, vast
 from catalog.feeds.gpu_names import GpuNames
 from catalog.feeds.offers import (
     Adapter,
@@ -16,7 +16,9 @@ from catalog.feeds.offers import (
 )
 from catalog.feeds.places import Place, Places
 
-ADAPTERS: dict[str, Adapter] = {adapter.slug: adapter for adapter in (vast.ADAPTER,)}
+ADAPTERS: dict[str, Adapter] = {
+    adapter.slug: adapter for adapter in (berth_format.ADAPTER, vast.ADAPTER, runpod.ADAPTER)
+}
 
 __all__ = [
     "ADAPTERS",

@@ -1,6 +1,6 @@
 """The part that every format shares: rows in, each an offer or a rejection, and all of them settled."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from catalog.feeds import fields
@@ -14,11 +14,11 @@ def read_rows(
     body: bytes,
     *where: str,
     row: type[Row],
-    offer: Callable[[Row, int, datetime], Offer],
+    offers_of: Callable[[Row, int, datetime], Iterable[Offer | fields.Fault]],
     now: datetime,
     most_asked: int | None = None,
 ) -> Feed:
-    """The feed of a body with one offer per row, its list at `where`.
+    """The feed of a body whose rows are the list at `where`. A row gives offers, or faults, or both.
 
     Raises: Unreadable.
     """
@@ -30,10 +30,18 @@ def read_rows(
         read = None
         try:
             read = reader(raw)
-            found.append(offer(read, seen, now))
+            for one in offers_of(read, seen, now):
+                if isinstance(one, Offer):
+                    found.append(one)
+                else:
+                    rejections.append(_rejection(seen, read, one))
         except fields.Fault as fault:
-            rejections.append(Rejection(row=seen, external_id=_id_of(read), code=fault.code, detail=fault.detail[:500]))
+            rejections.append(_rejection(seen, read, fault))
     return settle(seen, found, rejections, truncated=most_asked is not None and seen >= most_asked)
+
+
+def _rejection(number: int, read: object, fault: fields.Fault) -> Rejection:
+    return Rejection(row=number, external_id=_id_of(read), code=fault.code, detail=fault.detail[:500])
 
 
 def _id_of(read: object) -> str | None:

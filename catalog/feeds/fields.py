@@ -12,7 +12,8 @@ from catalog.feeds import offers
 from catalog.feeds.json_rows import Keyed, number, slowly
 from catalog.feeds.texts import clean, shown, without_addresses
 
-LONGEST_ID, LONGEST_GPU_NAME, LONGEST_PLACE = 64, 120, 200
+MOST_LOTS = 100_000
+LONGEST_ID, LONGEST_NAME, LONGEST_GPU_NAME, LONGEST_PLACE = 64, 120, 120, 200
 Row = TypeVar("Row", bound=msgspec.Struct)
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -127,9 +128,16 @@ def gpu_count(value: Any, field: str) -> int:
 
 def lots(value: Any, field: str, *, least: int) -> int:
     count = _whole(value)
-    if count is None or not least <= count <= 100_000:
-        raise Fault("lots_invalid", f"“{field}” is {shown(value)}; give a whole number from {least} to 100,000.")
+    if count is None or not least <= count <= MOST_LOTS:
+        raise Fault("lots_invalid", f"“{field}” is {shown(value)}; give a whole number from {least} to {MOST_LOTS:,}.")
     return count
+
+
+def whole(value: Any, field: str, code: str) -> int:
+    number = _whole(value)
+    if number is None:
+        raise Fault(f"{code}_invalid", f"“{field}” is {shown(value)}; give a whole number.")
+    return number
 
 
 def memory(value: Any, field: str, bytes_per_unit: int, *, gpus: int = 1) -> int | None:
@@ -143,6 +151,11 @@ def memory(value: Any, field: str, bytes_per_unit: int, *, gpus: int = 1) -> int
             f"“{field}” is {shown(value)}; memory per GPU lies between 256 MiB and 2 TiB, and null says it is unknown.",
         )
     return size
+
+
+def is_nothing(value: Any) -> bool:
+    """Whether a price says "not sold": null or 0."""
+    return value is None or _decimal(value, as_text=True) == 0
 
 
 def price(value: Any, field: str) -> Decimal:
@@ -169,19 +182,16 @@ def hourly_usd(amount: Decimal, field: str, count: int) -> Decimal:
     return offers.to_six_places(amount)
 
 
-def package_usd(value: Any, field: str, hourly: Decimal, days: int) -> Decimal | None:
+def package_usd(amount: Decimal, field: str, hourly: Decimal, days: int) -> Decimal:
     """The price of a term, in cents; from a fifth to twice of what its hours cost, or it is a slip."""
-    if value is None:
-        return None
-    amount = price(value, field)
     by_the_hour = hourly * 24 * days
     if not by_the_hour / 5 <= amount <= by_the_hour * 2:
         raise Fault(
             "package_price_invalid",
-            f"“{field}” is {shown(value)}, but {days} days by the hour cost {by_the_hour:.2f} USD: one is a slip.",
+            f"“{field}” is {amount}, but {days} days by the hour cost {by_the_hour:.2f} USD: one is a slip.",
         )
     if amount != amount.quantize(Decimal("0.01")) or amount == 0:
-        raise Fault("package_price_invalid", f"“{field}” is {shown(value)}; give at most two decimals.")
+        raise Fault("package_price_invalid", f"“{field}” is {amount}; give at most two decimals.")
     return amount
 
 

@@ -248,10 +248,17 @@ class Body:
         raise Unreadable("not_json", f"The body is not JSON: near byte {self._at:,} it {words}.") from error
 
     def _without_rows(self) -> NoReturn:
-        said = [f"{key}: {shown(value)}" for key, value in self.beside.items() if key in _ERROR_WORDS]
+        said = [f"{key}: {shown(_message(value))}" for key, value in self.beside.items() if key in _ERROR_WORDS]
         if said:
             raise Unreadable("error_body", f"The feed answers an error instead of a list ({', '.join(said)}).")
         raise Unreadable("rows_missing", f"The body has no “{'.'.join(self.where)}”: is it this format?")
+
+
+def _message(value: Any) -> Any:
+    """The sentence within an error: GraphQL has a list of objects with a `message` each."""
+    if isinstance(value, list) and value:
+        value = value[0]
+    return value.get("message", value) if isinstance(value, dict) else value
 
 
 def _space(body: bytes, at: int) -> int:

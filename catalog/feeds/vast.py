@@ -1,6 +1,7 @@
 """Vast.ai's bundles: `{"offers": [...]}`. Prices are per whole offer, memory is MiB per GPU (docs/feeds.md)."""
 
 import json
+from collections.abc import Iterator
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -40,7 +41,7 @@ class Row(msgspec.Struct, kw_only=True):
 
 def read(body: bytes, *, now: datetime) -> offers.Feed:
     """Raises: offers.Unreadable."""
-    return read_rows(body, "offers", row=Row, offer=_offer, now=now, most_asked=MOST_ASKED)
+    return read_rows(body, "offers", row=Row, offers_of=_offers, now=now, most_asked=MOST_ASKED)
 
 
 def request(secret: str) -> offers.Request:
@@ -51,7 +52,7 @@ def request(secret: str) -> offers.Request:
     return offers.Request(method="POST", headers=headers, content=json.dumps(question).encode())
 
 
-def _offer(row: Row, number: int, now: datetime) -> offers.Offer:
+def _offers(row: Row, number: int, now: datetime) -> Iterator[offers.Offer]:
     external_id = fields.identifier(row.id, "id", "id")
     amount = fields.price(row.dph_total, "dph_total")
     # Without it nobody can see that two offers are slices of one machine.
@@ -62,7 +63,7 @@ def _offer(row: Row, number: int, now: datetime) -> offers.Offer:
     cap = offers.term_cap(ends_at, now)
     rentable = fields.flag(row.rentable, "rentable", default=False)
     rented = fields.flag(row.rented, "rented", default=False)
-    return offers.Offer(
+    yield offers.Offer(
         row=number,
         external_id=external_id,
         name=f"{gpu_name} × {count}, offer {external_id}",
