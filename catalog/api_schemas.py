@@ -182,6 +182,9 @@ class Machine(MachineFacts):
     lots = serializers.IntegerField()
     cards = serializers.IntegerField()
     availability = serializers.ChoiceField(Availability.choices)
+    checked_at = serializers.DateTimeField(
+        allow_null=True, help_text="Its provider's last list that was read with success; null: set by the operator."
+    )
     package_hourly_usd = HourlyPrices()
 
 

@@ -46,6 +46,7 @@ def listing_document(machine: Machine, now: datetime) -> Document:
         "lots": machine.lots,
         "cards": machine.cards,
         "availability": machine.availability(now).value,
+        "checked_at": machine.provider.refreshed_at if machine.provider.has_feed else None,
         "package_hourly_usd": {str(days): hourly.get(days) for days in TERMS_DAYS},
     }
 

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_safe
 
 from catalog import wording
 from catalog.forms import SORTS, CatalogFilter
+from catalog.freshness import checked_lists
 from catalog.models import Availability, Machine
 from catalog.pricing import Package
 
@@ -23,6 +24,7 @@ class _Row:
 
     machine: Machine
     availability: Availability
+    seen: str
     week: Package | None
     month: Package | None
     trial: Package | None
@@ -30,7 +32,7 @@ class _Row:
     @classmethod
     def of(cls, machine: Machine, now: datetime) -> "_Row":
         week, month, trial = (machine.package(days) for days in (7, 30, 3))
-        return cls(machine, machine.availability(now), week, month, trial)
+        return cls(machine, machine.availability(now), wording.seen(machine, now), week, month, trial)
 
 
 @require_safe
@@ -50,6 +52,7 @@ def catalog(request: HttpRequest) -> HttpResponse:
         "form": form,
         "page": page,
         "rows": rows,
+        "checked": checked_lists((row.machine.provider for row in rows), now),
         "term_days": form.chosen_days,
         "order": SORTS.get(form.data["sort"], ""),
     }
@@ -60,10 +63,12 @@ def catalog(request: HttpRequest) -> HttpResponse:
 def machine(request: HttpRequest, machine_id: int) -> HttpResponse:
     """One listed machine with all its facts, its prices and its limits."""
     found = get_object_or_404(Machine.objects.listed().with_facts(), pk=machine_id)
-    availability = found.availability(timezone.now())
+    now = timezone.now()
+    availability = found.availability(now)
     context = {
         "machine": found,
         "availability": availability,
+        "seen": wording.seen(found, now),
         "can_order": availability == Availability.AVAILABLE,
         "limits": wording.limits(found),
     }

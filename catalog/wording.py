@@ -1,9 +1,11 @@
 """The catalog in sentences, so that every page says the same of a machine."""
 
+from datetime import datetime
 from decimal import Decimal
 from typing import NamedTuple
 
 from catalog import countries
+from catalog.freshness import ago, seen_ago
 from catalog.models import Machine, MemorySource, MemoryUnit, Tier
 from catalog.units import counted_text
 
@@ -62,6 +64,18 @@ def provenance(machine: Machine) -> str:
 def lots(machine: Machine) -> str:
     """ "3 of 4 lots free"; the noun goes by the number before it: "0 of 1 lot free"."""
     return f"{machine.free_lots:,} of {machine.lots:,} {'lot' if machine.lots == 1 else 'lots'} free"
+
+
+def seen(machine: Machine, now: datetime) -> str:
+    """When its provider's list last had the machine: "Seen 40 s ago"; or who says that it is there."""
+    provider = machine.provider
+    if not provider.has_feed:
+        return "Set by the operator"
+    if provider.refreshed_at is None:
+        return "Its provider's list was never checked"
+    if machine.online and not hasattr(machine, "feed_absence"):
+        return seen_ago(provider, now)
+    return f"Not offered by its provider's list, checked {ago(now - provider.refreshed_at)}"
 
 
 def limits(machine: Machine) -> list[Limit]:

@@ -8,6 +8,7 @@ from decimal import Decimal
 from functools import cached_property
 
 from catalog import countries
+from catalog.freshness import seen_ago
 from catalog.models import Machine, MemoryUnit
 from catalog.pricing import hourly_equivalent
 from catalog.units import GIB, figure, to_gib
@@ -57,6 +58,7 @@ class Row:
     misses: tuple[str, ...]
     launch_query: str
     see_query: str
+    seen: str
 
 
 @dataclass(frozen=True)
@@ -292,6 +294,7 @@ class Result:
             misses=tuple(explain.miss_text(miss, candidate.machine) for miss in candidate.misses),
             launch_query=f"machine={machine.pk}&{query}",
             see_query=canonical_query(self._without_misses(candidate)) if candidate.misses else query,
+            seen=seen_ago(machine.provider, self.answer.now),
         )
 
     def _without_misses(self, candidate: Candidate) -> Question:

@@ -1,5 +1,6 @@
 """One machine: all its facts, its prices, its limits, and the way to order it."""
 
+import html
 import re
 from datetime import timedelta
 from decimal import Decimal
@@ -9,7 +10,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from catalog.models import Machine
+from catalog.models import FeedAbsence, Machine
 from catalog.units import GB, MIB
 from catalog.wording import COMMUNITY_SENTENCE
 from tests.factories import make_gpu, make_machine, make_provider
@@ -112,11 +113,41 @@ def test_what_cannot_be_had_now_has_no_launch_button(client: Client, fields: dic
 def test_a_machine_of_a_feed_says_when_it_was_confirmed(client: Client) -> None:
     now = timezone.now()
     feed = {"feed_url": "https://feed.example/", "feed_format": "native"}
-    fresh = make_machine(provider=make_provider(refreshed_at=now, **feed))
-    assert f"Last confirmed by its provider {now:%Y-%m-%d %H:%M} UTC" in page(client, fresh)
-    stale = make_machine(provider=make_provider(refreshed_at=now - timedelta(minutes=6), **feed))
-    assert "Not confirmed lately" in page(client, stale)
-    assert "has not confirmed it yet" in page(client, make_machine(provider=make_provider(**feed)))
+    fresh = make_provider(refreshed_at=now - timedelta(seconds=130), **feed)
+    assert "Seen 2 min ago" in page(client, make_machine(provider=fresh))
+    gone = page(client, make_machine(provider=fresh, online=False))
+    assert "Not offered by its provider's list, checked 2 min ago" in html.unescape(gone)
+    stale = page(client, make_machine(provider=make_provider(refreshed_at=now - timedelta(minutes=6), **feed)))
+    assert "Not confirmed lately" in stale
+    assert "Seen 6 min ago" in stale
+    never = page(client, make_machine(provider=make_provider(**feed)))
+    assert "Its provider's list was never checked" in html.unescape(never)
+    assert "Set by the operator" in page(client, make_machine())
+
+
+@pytest.mark.django_db
+def test_the_catalog_says_when_each_list_was_checked(client: Client) -> None:
+    now = timezone.now()
+    feed = {"feed_url": "https://feed.example/", "feed_format": "native"}
+    make_machine(provider=make_provider("aspen", refreshed_at=now - timedelta(minutes=3), **feed))
+    make_machine(provider=make_provider("birch", **feed), online=False)
+    make_machine()
+    text = html.unescape(client.get("/catalog/").content.decode())
+    assert "Providers' lists: Aspen checked 3 min ago; Birch never checked." in text
+    assert "Seen 3 min ago" in text
+    assert text.count("Set by the operator") == 1
+
+
+@pytest.mark.django_db
+def test_a_machine_under_rent_that_its_list_left_out_is_not_confirmed(client: Client) -> None:
+    now = timezone.now()
+    provider = make_provider(refreshed_at=now, feed_url="https://feed.example/", feed_format="native")
+    machine = make_machine(provider=provider, lots=3, free_lots=2)
+    FeedAbsence.objects.create(machine=machine, since=now)
+    text = html.unescape(page(client, machine))
+    assert "Not confirmed lately: it cannot be ordered now." in text
+    assert "Not offered by its provider's list" in text
+    assert not Machine.objects.available(now=now).exists()
 
 
 @pytest.mark.django_db
