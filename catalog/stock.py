@@ -30,3 +30,14 @@ def change_lots(machine_id: int, lots: int) -> None:
     if not moved:
         machine = Machine.objects.get(id=machine_id)
         raise LotsUnderRent(wanted=lots, rented=machine.lots - machine.free_lots)
+
+
+def move_lots(machine: Machine, lots: int) -> None:
+    """The same for a row that the caller has locked and saves, one of many.
+
+    Raises: LotsUnderRent.
+    """
+    rented = machine.lots - machine.free_lots
+    if lots < rented:
+        raise LotsUnderRent(wanted=lots, rented=rented)
+    machine.lots, machine.free_lots = lots, lots - rented

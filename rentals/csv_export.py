@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
 from django.http import HttpResponse
 
-# What spreadsheets take for a formula, the full-width forms included; white space before it does not help.
-_FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r\n]")
-_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
+from catalog.spreadsheets import is_formula
 
 
 def cell(value: object) -> str:
@@ -26,7 +23,7 @@ def cell(value: object) -> str:
     if isinstance(value, int | Decimal):
         return f"{value:f}" if isinstance(value, Decimal) else str(value)
     text = str(value)
-    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
+    return f"'{text}" if is_formula(text) else text
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

@@ -1,6 +1,7 @@
 """The catalog: what can be rented, from whom and for how much. It knows no tenant and no workload."""
 
 from catalog.models.feeds import FeedAbsence, FeedQuestion, FeedRejection, FeedRun, FeedState, PlaceAlias
+from catalog.models.imports import ImportDraft
 from catalog.models.listings import (
     DEMO_FEED,
     SLUG,
@@ -28,6 +29,7 @@ __all__ = [
     "FeedState",
     "Gpu",
     "GpuAlias",
+    "ImportDraft",
     "Machine",
     "MemorySource",
     "MemoryUnit",

@@ -1,0 +1,256 @@
+"""What every importable table has in common: rows by their natural key, what would change, all or nothing."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, ClassVar, NamedTuple
+
+from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, models, transaction
+from import_export.instance_loaders import BaseInstanceLoader  # type: ignore[import-untyped]
+from import_export.resources import ModelResource  # type: ignore[import-untyped]
+from simple_history.utils import bulk_create_with_history, bulk_update_with_history
+from tablib import Dataset  # type: ignore[import-untyped]
+
+from catalog.importing.reading import Fault, Table
+
+CHUNK = 500
+MISSING = object()
+
+
+class Change(NamedTuple):
+    """A row that would be created or changed: where it stands in the file, what it is, each value before and after."""
+
+    line: int
+    is_new: bool
+    label: str
+    values: list[tuple[str, str, str]]
+
+
+@dataclass
+class Plan:
+    """What a file would do to a table."""
+
+    new: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    changes: list[Change] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+
+    @property
+    def changes_something(self) -> bool:
+        return bool(self.new or self.changed)
+
+
+class Planned(NamedTuple):
+    instance: Any
+    line: int
+    changed: tuple[str, ...]
+
+
+class ByKey(BaseInstanceLoader):
+    """The rows of the database that the file is about, read in a few queries before the first row is looked at."""
+
+    def __init__(self, resource: Any, dataset: Any = None) -> None:
+        super().__init__(resource, dataset)
+        self.found: dict[Any, Any] = resource.load(dataset.dict if dataset is not None else [])
+
+    def get_instance(self, row: Any) -> Any:
+        return self.found.get(self.resource.key(row))
+
+
+class Importable(ModelResource):
+    """A table of the catalog: `required` columns name a row; every other column may be left out, and then stays."""
+
+    required: ClassVar[tuple[str, ...]]
+    # Columns that only a new row must have.
+    needed_when_new: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.plan = Plan()
+        self._lines: list[int] = []
+        self._seen: dict[Any, int] = {}
+        self._planned: list[Planned] = []
+        self._line = 0
+        self._row: Any = {}
+
+    # --- For each table to say ---
+
+    def key(self, row: Any) -> Any:
+        """What names a row of the file, equal to a key of what `load` gives."""
+        raise NotImplementedError
+
+    def load(self, rows: list[Any]) -> dict[Any, Any]:
+        """The instances that the file names, by their key. References that cells name are put into the columns here."""
+        raise NotImplementedError
+
+    def faults_of(self, instance: Any) -> Iterator[tuple[str, str]]:
+        """What is wrong with the row as it would be: a column and a sentence each."""
+        try:
+            instance.clean_fields(exclude=[each.name for each in instance._meta.fields if each.is_relation])
+        except ValidationError as error:
+            for name, sentences in error.message_dict.items():
+                yield name, " ".join(sentences)
+
+    def settle(self, instance: Any) -> None:
+        """Fill in what follows from other columns, once every cell was read."""
+
+    def has(self, name: str) -> bool:
+        """Whether the row that is being read says anything in the column."""
+        value = self._row.get(name, MISSING)
+        return value is not MISSING and bool(value.strip())
+
+    def leaves_empty(self, name: str) -> bool:
+        """Whether the row has the column, with nothing in it."""
+        return self._row.get(name, MISSING) is not MISSING and not self.has(name)
+
+    # --- Planning -----------------------------------------------------------------------------------------------------
+
+    def plan_table(self, table: Table) -> Plan:
+        """Compare every row with what is there. Nothing is written."""
+        dataset = Dataset(headers=table.columns)
+        for row in table.rows:
+            dataset.append([row.get(name, MISSING) for name in table.columns])
+        self._lines = table.lines
+        self.import_data_inner(dataset, True, False, False, False)
+        self.plan.faults.sort(key=lambda fault: fault.line or 0)
+        return self.plan
+
+    def columns(self) -> list[str]:
+        return [each.column_name for each in self.get_import_fields()]
+
+    def import_field(self, field: Any, instance: Any, row: Any, is_m2m: bool = False, **kwargs: Any) -> None:
+        # A row of a JSON list may have fewer names than another.
+        if row.get(field.column_name, MISSING) is not MISSING:
+            super().import_field(field, instance, row, is_m2m, **kwargs)
+
+    def import_row(self, row: Any, instance_loader: Any, **kwargs: Any) -> Any:
+        self._line, self._row = self._lines[kwargs["row_number"] - 1], row
+        result = super().import_row(row, instance_loader, **kwargs)
+        for error in result.errors:
+            # A defect of ours, not of the row: its text is for the log.
+            raise error.error
+        if result.validation_error is not None:
+            for name, sentences in result.validation_error.message_dict.items():
+                self.plan.faults += [Fault(sentence, self._line, name) for sentence in sentences]
+        return result
+
+    def before_import_row(self, row: Any, **kwargs: Any) -> None:
+        empty = {name: ["must not be empty."] for name in self.required if not str(row.get(name, "")).strip()}
+        absent = {name: ["is missing in this row."] for name in self.required if row.get(name, MISSING) is MISSING}
+        if empty or absent:
+            raise ValidationError({**empty, **absent})
+        first = self._seen.setdefault(self.key(row), self._line)
+        if first != self._line:
+            raise ValidationError({self.required[-1]: f"names the same row as line {first}."})
+
+    def after_init_instance(self, instance: Any, new: bool, row: Any, **kwargs: Any) -> None:
+        instance.before = None if new else self._values(instance)
+
+    def import_instance(self, instance: Any, row: Any, **kwargs: Any) -> None:
+        super().import_instance(instance, row, **kwargs)
+        self.settle(instance)
+
+    def skip_row(self, instance: Any, original: Any, row: Any, import_validation_errors: Any = None) -> bool:
+        if instance.before is None or import_validation_errors or self.changed(instance):
+            return False
+        self.plan.unchanged += 1
+        return True
+
+    def validate_instance(
+        self, instance: Any, import_validation_errors: Any = None, validate_unique: bool = True
+    ) -> None:
+        errors: dict[str, Any] = dict(import_validation_errors or {})
+        if instance.before is None:
+            errors |= {name: ["is needed for a new row."] for name in self.needed_when_new if not self.has(name)}
+        if not errors:
+            for name, sentence in self.faults_of(instance):
+                errors.setdefault(name, []).append(sentence)
+        if errors:
+            raise ValidationError(errors)
+
+    def save_instance(self, instance: Any, is_create: bool, row: Any, **kwargs: Any) -> None:
+        """Note what would be done; `apply` does it."""
+        changed = self.changed(instance)
+        self._planned.append(Planned(instance, self._line, changed))
+        shown = {each.attribute: each for each in self.get_import_fields()}
+        before, after = instance.before or {}, self._values(instance)
+        values = [(shown[name].column_name, before.get(name, ""), after[name]) for name in changed]
+        self.plan.changes.append(Change(self._line, is_create, str(instance), values))
+        if is_create:
+            self.plan.new += 1
+        else:
+            self.plan.changed += 1
+
+    def _values(self, instance: Any) -> dict[str, str]:
+        return {each.attribute: each.export(instance) for each in self.get_import_fields()}
+
+    def changed(self, instance: Any) -> tuple[str, ...]:
+        after = self._values(instance)
+        before = instance.before or {}
+        return tuple(name for name, value in after.items() if before.get(name, "") != value)
+
+    # --- Applying -----------------------------------------------------------------------------------------------------
+
+    def apply(self, *, user: User, reason: str, now: datetime) -> None:
+        """Write what was planned, in one transaction, each row with its history.
+
+        Raises: Unapplicable when the table changed meanwhile so that a row cannot be written; then nothing was.
+        """
+        created = [each for each in self._planned if each.instance.before is None]
+        updated = sorted((each for each in self._planned if each.instance.before is not None), key=_by_key)
+        try:
+            with transaction.atomic():
+                for start in range(0, len(updated), CHUNK):
+                    self._update(updated[start : start + CHUNK], user, reason, now)
+                self._create([each.instance for each in created], user, reason)
+        except IntegrityError:
+            fault = Fault("The catalog was changed at the same time and a row came to be twice. Upload the file again.")
+            raise Unapplicable(fault) from None
+
+    def change(self, row: Any, planned: Planned, now: datetime) -> set[str]:
+        """Put what was planned into the row, which is locked and as it is now; the names of all fields to be saved.
+
+        Raises: Unapplicable.
+        """
+        for name in planned.changed:
+            setattr(row, name, getattr(planned.instance, name))
+        return set(planned.changed)
+
+    def _create(self, instances: list[Any], user: User, reason: str) -> None:
+        model = self._meta.model
+        if not hasattr(model, "history"):
+            model._default_manager.bulk_create(instances, batch_size=CHUNK)
+            return
+        bulk_create_with_history(instances, model, batch_size=CHUNK, default_user=user, default_change_reason=reason)
+
+    def _update(self, chunk: list[Planned], user: User, reason: str, now: datetime) -> None:
+        model: type[models.Model] = self._meta.model
+        keys = [each.instance.pk for each in chunk]
+        locked = model._default_manager.select_for_update().order_by("pk").in_bulk(keys)
+        fields: set[str] = set()
+        for each in chunk:
+            if each.instance.pk not in locked:
+                raise Unapplicable(Fault("was deleted meanwhile. Upload the file again.", each.line))
+            fields |= self.change(locked[each.instance.pk], each, now)
+        rows, names = [locked[key] for key in sorted(locked)], sorted(fields)
+        if hasattr(model, "history"):
+            bulk_update_with_history(
+                rows, model, names, batch_size=CHUNK, default_user=user, default_change_reason=reason
+            )
+        else:
+            model._default_manager.bulk_update(rows, names, batch_size=CHUNK)
+
+
+class Unapplicable(Exception):
+    """What was planned cannot be done any more. Attributes: `fault`."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.message)
+        self.fault = fault
+
+
+def _by_key(planned: Planned) -> Any:
+    return planned.instance.pk
