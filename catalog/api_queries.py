@@ -22,17 +22,19 @@ PAGING = ("cursor", "limit")
 class ListQuery:
     """A reading of the query string that gathers every error, then raises them together."""
 
-    def __init__(self, request: Request, known: Iterable[str] = (), *, repeatable: Iterable[str] = ()) -> None:
+    def __init__(
+        self, request: Request, known: Iterable[str] = (), *, repeatable: Iterable[str] = (), paged: bool = True
+    ) -> None:
         self.request = request
         self.given: QueryDict = request.query_params
         self.errors: dict[str, list[ErrorDetail]] = {}
-        names = (*known, *PAGING)
+        names = (*known, *PAGING) if paged else tuple(known)
         for name in self.given:
             if name not in names:
                 self.refuse(_shown(name), f"“{_shown(name)}” is not known.{_nearest(name, names)}", "unknown_field")
             elif name not in repeatable and len(self.given.getlist(name)) > 1:
                 self.refuse(name, f"“{name}” must be given once.", "repeated")
-        self.limit = self.whole("limit", most=MAX_LIMIT) or DEFAULT_LIMIT
+        self.limit = (self.whole("limit", most=MAX_LIMIT) if paged else None) or DEFAULT_LIMIT
         self.cursor: str = self.given.get("cursor", "")
 
     def refuse(self, name: str, detail: str, code: str = "invalid") -> None:
@@ -97,11 +99,7 @@ class ListQuery:
 
 def refuse_parameters(request: Request) -> None:
     """For addresses that take no parameter: one that is given would go unheard."""
-    query = ListQuery(request)
-    for name in PAGING:
-        if name in query.given:
-            query.refuse(name, f"“{name}” is not known here.", "unknown_field")
-    query.raise_errors()
+    ListQuery(request, paged=False).raise_errors()
 
 
 def _shown(name: str) -> str:
@@ -109,6 +107,8 @@ def _shown(name: str) -> str:
     return "".join(letter if letter.isprintable() else "�" for letter in name[:40])
 
 
-def _nearest(name: str, known: Iterable[str]) -> str:
+def _nearest(name: str, known: tuple[str, ...]) -> str:
     near = difflib.get_close_matches(name[:64].lower(), list(known), n=1, cutoff=0.5)
-    return f" Did you mean {near[0]}?" if near else f" Known: {', '.join(known)}."
+    if near:
+        return f" Did you mean {near[0]}?"
+    return f" Known: {', '.join(known)}." if known else " This address takes no parameters."

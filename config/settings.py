@@ -301,6 +301,7 @@ SPECTACULAR_SETTINGS = {
         "Money is text in USD, times are RFC 3339 in UTC, memory is integer bytes. Every error is problem details "
         "(RFC 9457) with a stable `code`. Unknown fields and parameters are refused. Lists come in pages: see `next`."
     ),
+    "POSTPROCESSING_HOOKS": ["drf_spectacular.hooks.postprocess_schema_enums", "config.api_schema.complete"],
     "SERVE_AUTHENTICATION": [],
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": "/api/v1",

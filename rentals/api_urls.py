@@ -14,6 +14,8 @@ urlpatterns: list[URLPattern] = [
     path(f"{_ALLOCATION}start", orders.StartView.as_view(), name="api-allocation-start"),
     path("key", own.KeyView.as_view(), name="api-key"),
     path("organization", own.OrganizationView.as_view(), name="api-organization"),
+    path("policy", own.PolicyView.as_view(), name="api-policy"),
+    path("usage", own.UsageView.as_view(), name="api-usage"),
     path("members", own.MembersView.as_view(), name="api-members"),
     path("audit", own.AuditView.as_view(), name="api-audit"),
 ]

@@ -12,9 +12,12 @@ from django.urls import reverse
 
 from catalog import wording
 from catalog.models import Machine
-from rentals.models import Allocation, ApiKey, AuditEvent, Membership, Order, Organization
+from rentals import policies
+from rentals.models import Allocation, ApiKey, AuditEvent, Membership, Order, Organization, OrganizationPolicy
 from rentals.models.orders import Status
+from rentals.models.organizations import Role
 from rentals.quotes import Quote
+from rentals.statements import Statement
 from rentals.totals import Line
 
 
@@ -138,6 +141,49 @@ def organization_document(organization: Organization) -> dict[str, Any]:
     }
 
 
+def policy_document(policy: OrganizationPolicy | None, organization: Organization, *, now: datetime) -> dict[str, Any]:
+    """The rules of a policy, and what is ordered this month; null allows everything."""
+    limits = {
+        name: None if (amount := getattr(policy, name, None)) is None else f"{amount:.2f}"
+        for name in ("max_order_usd", "max_month_usd")
+    }
+    return {
+        "tiers": policy.tiers if policy else None,
+        "countries": policy.countries if policy else None,
+        **limits,
+        "month_usd": f"{policies.spent_in_month(organization, now=now):.2f}",
+        "order_role": policy.order_role if policy else Role.MEMBER.value,
+        "community_acknowledged": policy.community_acknowledged if policy else None,
+        "changed_at": instant(policy.changed_at) if policy else None,
+        "html_url": _page("policy", organization.slug),
+    }
+
+
+def usage_document(found: Statement) -> dict[str, Any]:
+    """A month's statement. A credit is negative; a month is complete when it is over."""
+    return {
+        "month": str(found.month),
+        "complete": found.complete,
+        "ordered_usd": f"{found.ordered_usd:.2f}",
+        "credited_usd": f"{found.credited_usd:.2f}",
+        "total_usd": f"{found.total_usd:.2f}",
+        "entries": [
+            {
+                "at": instant(entry.at),
+                "what": entry.what,
+                "order": str(entry.order.pk),
+                "machine": entry.order.machine_facts["name"],
+                "lots": entry.order.lots,
+                "term_days": entry.order.term_days,
+                "amount_usd": f"{entry.amount_usd:.2f}",
+                "html_url": _page("order", found.organization.slug, entry.order.pk),
+            }
+            for entry in found.entries
+        ],
+        "html_url": _page("statement", found.organization.slug, found.month),
+    }
+
+
 def member_document(membership: Membership) -> dict[str, Any]:
     return {
         "email": membership.user.email,
@@ -156,6 +202,7 @@ def event_document(event: AuditEvent) -> dict[str, Any]:
         "via": event.via,
         "object_id": event.object_id,
         "data": event.data,
+        "html_url": _page("activity", event.organization.slug),
     }
 
 

@@ -26,8 +26,6 @@ GIB = r"^(100000(\.0{1,2})?|[0-9]{1,5}(\.[0-9]{1,2})?)$"
 SOME_GIB = rf"^(?!0+(\.0+)?$){GIB[1:]}"
 USD = r"^(?!0+(\.0+)?$)[0-9]{1,10}(\.[0-9]{1,2})?$"
 USD_PER_HOUR = r"^(?!0+(\.0+)?$)[0-9]{1,6}(\.[0-9]{1,4})?$"
-# Printable, without a space at either end.
-LINE = r"^[!-~]([ -~]*[!-~])?$"
 
 
 def gib(**options: Any) -> serializers.RegexField:
@@ -38,6 +36,11 @@ def gib(**options: Any) -> serializers.RegexField:
 def amount_gib(pattern: str = GIB, **options: Any) -> serializers.RegexField:
     """An amount of GiB or GB in a request."""
     return serializers.RegexField(pattern, **{"required": False, "allow_null": True, **options})
+
+
+def line(most: int, **options: Any) -> serializers.CharField:
+    """Plain text on one line."""
+    return serializers.CharField(min_length=1, max_length=most, **options)
 
 
 def choice(values: Any, **options: Any) -> serializers.ChoiceField:
@@ -68,7 +71,7 @@ class OwnFiles(serializers.Serializer[Any]):
 
     config = ConfigField()
     safetensors_index = IndexField(required=False)
-    name = serializers.RegexField(LINE, max_length=MAX_NAME, required=False, help_text="What the model is called.")
+    name = line(MAX_NAME, required=False, help_text="What the model is called.")
 
 
 class Workload(serializers.Serializer[Any]):
@@ -104,15 +107,13 @@ class Workload(serializers.Serializer[Any]):
     gpu_memory_gib = amount_gib(SOME_GIB, help_text="GPU memory that a notebook needs, in GiB; 0.01 or more.")
     gpu_memory_gb = amount_gib(SOME_GIB, help_text="The same in GB.")
     reserve_gib = amount_gib(help_text="Your own reserve on every GPU; needs `reserve_reason`.")
-    reserve_reason = serializers.RegexField(
-        LINE, max_length=MAX_REASON_LENGTH, required=False, help_text="Why; needs `reserve_gib`."
-    )
+    reserve_reason = line(MAX_REASON_LENGTH, required=False, help_text="Why; needs `reserve_gib`.")
     shape = serializers.RegexField(
         r"^[A-Za-z0-9_-]+$", max_length=MAX_TOKEN, required=False, help_text="From POST /models/read."
     )
     config = ConfigField(required=False)
     safetensors_index = IndexField(required=False)
-    name = serializers.RegexField(LINE, max_length=MAX_NAME, required=False, help_text="With `config`: its name.")
+    name = line(MAX_NAME, required=False, help_text="With `config`: its name.")
 
 
 class Preferences(serializers.Serializer[Any]):

@@ -1,15 +1,12 @@
 from django.urls import path
 
-from sizing.api import RecommendationsView, SizingView
 from sizing.api_models import ModelsView, ModelView
 from sizing.api_vectors import VectorsView
 from sizing.calculator.api import CalculatorView, StagesView
 from sizing.own_api import ReadModelView
 
 urlpatterns = [
-    path("sizing", SizingView.as_view(), name="api-sizing"),
     path("sizing/vectors", VectorsView.as_view(), name="api-vectors"),
-    path("recommendations", RecommendationsView.as_view(), name="api-recommendations"),
     path("models", ModelsView.as_view(), name="api-models"),
     path("models/read", ReadModelView.as_view(), name="api-models-read"),
     path("models/<str:slug>", ModelView.as_view(), name="api-model"),

@@ -41,7 +41,6 @@ class QuotesView(TenantView):
         operation_id="quote",
         request=schemas.QuoteRequest,
         responses=answers(schemas.Quote, 403, 404, 409, body=True),
-        examples=schemas.QUOTE_EXAMPLES,
     )
     def post(self, request: KeyRequest) -> Response:
         refuse_parameters(request)
@@ -90,7 +89,6 @@ class OrdersView(TenantView):
         parameters=[schemas.IDEMPOTENCY_KEY],
         request=schemas.OrderRequest,
         responses=answers(schemas.Order, 403, 404, 409, 422, status=201, body=True),
-        examples=schemas.ORDER_EXAMPLES,
     )
     def post(self, request: KeyRequest) -> HttpResponse:
         """Place an order. The same key with the same body gives the same answer, however often it is sent."""

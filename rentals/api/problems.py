@@ -183,7 +183,7 @@ Every error, whatever its cause, is `application/problem+json` (RFC 9457):
 
 Programs act on `code` and on `errors[].code`: they are stable. `detail` is for people and may change. `errors[].field`
 is the dotted path in what was sent, such as `workload.context` or `options[0].quantity`, the name of a parameter or of
-a header. `request_id` is also the header `X-Request-ID` of every answer: the operator finds the request in the log by it.
+a header. `request_id` is also the header `X-Request-ID` of every answer: it finds the request in the log.
 `type` leads to the list of codes, `GET /api/v1/errors`.
 
 """

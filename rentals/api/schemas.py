@@ -6,10 +6,10 @@ These serializers describe; bodies are read by `rentals.api.bodies`, documents a
 from typing import Any
 
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiExample, OpenApiParameter
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 
-from catalog.api_schemas import money, page_of
+from catalog.api_schemas import Sentence, money, page_of
 from catalog.models import MemorySource, Tier
 from catalog.pricing import TERMS_DAYS
 from rentals.baskets import MAX_LOTS, MAX_NOTES
@@ -18,6 +18,7 @@ from rentals.models.api_keys import Scope
 from rentals.models.orders import Environment as EnvironmentName
 from rentals.models.orders import Status
 from rentals.models.organizations import Role
+from sizing.api_schemas import AnyValue, Confidence, Memory, Workload
 
 _MAX_ID = 2**63 - 1
 IDEMPOTENCY_KEY = OpenApiParameter(
@@ -27,6 +28,10 @@ IDEMPOTENCY_KEY = OpenApiParameter(
     required=True,
     description="A value of your own for each order. Repeating the request with it never orders twice.",
 )
+MONTH = OpenApiParameter(
+    "month", {"type": "string", "pattern": "^(2[0-9]{3})-(0[1-9]|1[0-2])$"},
+    description="A calendar month in UTC; the present one by default.",
+)  # fmt: skip
 ORDER_FILTERS = [
     OpenApiParameter("state", enum=Status.values, description="The state of the order now."),
     OpenApiParameter("machine", {"type": "integer", "minimum": 1}, description="Id of the machine."),
@@ -47,6 +52,12 @@ class QuoteRequest(serializers.Serializer[Any]):
     options = ChosenOption(many=True, required=False)
 
 
+class OrderedWorkload(Workload):
+    """The workload of an order: a model of the catalog, one of your organization's own, or a shape."""
+
+    config = safetensors_index = name = None  # type: ignore[assignment]
+
+
 class Environment(serializers.Serializer[Any]):
     """A preparation preference, not a guarantee."""
 
@@ -54,22 +65,28 @@ class Environment(serializers.Serializer[Any]):
     notes = serializers.CharField(max_length=MAX_NOTES, default="", allow_blank=True)
 
 
+class WantedEnvironment(Environment):
+    """What is to be prepared on the lots: a preference, not a guarantee."""
+
+    preset = serializers.ChoiceField(EnvironmentName.choices, required=False)
+    notes = serializers.CharField(max_length=MAX_NOTES, required=False, help_text="For who prepares it; plain text.")
+
+
 class OrderRequest(QuoteRequest):
     expected_total_usd = serializers.RegexField(
         r"^\d{1,10}(\.\d{1,2})?$", help_text="The total you expect; another total now is `price_changed`."
     )
-    environment = Environment(required=False)
+    environment = WantedEnvironment(required=False)
     community_acknowledged = serializers.BooleanField(
         default=False, help_text="For Community machines: you know that the provider can read the session's memory."
     )
     misfit_acknowledged = serializers.BooleanField(
         default=False, help_text="Needed where the workload does not fit the machine."
     )
-    workload = serializers.DictField(
-        child=serializers.JSONField(),
+    workload = OrderedWorkload(
         required=False,
         allow_null=True,
-        help_text="The workload as for POST /sizing; its sizing answer for this machine is kept with the order.",
+        help_text="As for POST /sizing; its sizing answer for this machine is kept with the order.",
     )
 
 
@@ -124,6 +141,30 @@ class Allocation(Lot):
     html_url = serializers.URLField()
 
 
+class SizedModel(serializers.Serializer[Any]):
+    slug = serializers.CharField(allow_blank=True)
+    name = serializers.CharField()
+    url = serializers.CharField(allow_blank=True)
+
+
+class OrderSizing(serializers.Serializer[Any]):
+    """The sizing answer that an order was bought for, as it was then."""
+
+    headline = serializers.CharField()
+    workload = serializers.DictField(child=AnyValue())
+    model = SizedModel(allow_null=True)
+    memory = Memory()
+    fits = serializers.BooleanField()
+    engine_version = serializers.CharField()
+    why_not = serializers.CharField(required=False, help_text="Where it does not fit.")
+    gpus_used = serializers.IntegerField(required=False)
+    need_bytes_per_gpu = serializers.IntegerField(required=False)
+    headroom_bytes = serializers.IntegerField(required=False)
+    why_it_fits = serializers.CharField(required=False)
+    limits = Sentence(many=True, required=False)
+    confidence = Confidence(required=False)
+
+
 class Cancellation(serializers.Serializer[Any]):
     """Why the operator cancelled the order, and what was credited of its total."""
 
@@ -148,9 +189,7 @@ class Order(serializers.Serializer[Any]):
     ends_at = serializers.DateTimeField()
     cancellation = Cancellation(allow_null=True)
     allocations = Lot(many=True)
-    sizing = serializers.DictField(
-        child=serializers.JSONField(), allow_null=True, help_text="The sizing answer it was bought for."
-    )
+    sizing = OrderSizing(allow_null=True)
     idempotency_key = serializers.CharField()
     html_url = serializers.URLField()
 
@@ -173,6 +212,43 @@ class Organization(serializers.Serializer[Any]):
     html_url = serializers.URLField()
 
 
+class Policy(serializers.Serializer[Any]):
+    """What the organization lets its members order; null allows everything."""
+
+    tiers = serializers.ListField(child=serializers.ChoiceField(Tier.choices), allow_null=True)
+    countries = serializers.ListField(child=serializers.CharField(), allow_null=True, help_text="Codes and EU.")
+    max_order_usd = money(allow_null=True)
+    max_month_usd = money(allow_null=True, help_text="For a calendar month in UTC.")
+    month_usd = money(help_text="What is ordered this month, less what was credited of it.")
+    order_role = serializers.ChoiceField(Role.choices, help_text="The least role that may order on the pages.")
+    community_acknowledged = serializers.BooleanField(
+        allow_null=True, help_text="Community machines are allowed only where this is true; null: no rule."
+    )
+    changed_at = serializers.DateTimeField(allow_null=True)
+    html_url = serializers.URLField()
+
+
+class UsageEntry(serializers.Serializer[Any]):
+    at = serializers.DateTimeField()
+    what = serializers.ChoiceField(["order", "credit"])
+    order = serializers.UUIDField()
+    machine = serializers.CharField()
+    lots = serializers.IntegerField()
+    term_days = serializers.IntegerField()
+    amount_usd = serializers.RegexField(r"^-?\d+\.\d{2}$", help_text="Negative for a credit.")
+    html_url = serializers.URLField()
+
+
+class Usage(serializers.Serializer[Any]):
+    month = serializers.CharField()
+    complete = serializers.BooleanField(help_text="The month is over.")
+    ordered_usd = money()
+    credited_usd = money()
+    total_usd = serializers.RegexField(r"^-?\d+\.\d{2}$")
+    entries = UsageEntry(many=True)
+    html_url = serializers.URLField()
+
+
 class Member(serializers.Serializer[Any]):
     email = serializers.CharField()
     role = serializers.ChoiceField(Role.choices)
@@ -186,42 +262,8 @@ class AuditEvent(serializers.Serializer[Any]):
     actor = serializers.CharField(allow_null=True, help_text="Who did it; null for the system itself.")
     via = serializers.CharField()
     object_id = serializers.CharField()
-    data = serializers.DictField(child=serializers.JSONField())  # type: ignore[assignment]  # the name is a property of serializers
+    data = serializers.DictField(child=AnyValue())  # type: ignore[assignment]  # the name is a property of serializers
+    html_url = serializers.URLField()
 
 
 OrderList, MemberList, AuditEventList = page_of(Order), page_of(Member), page_of(AuditEvent)
-
-_BASKET = {"machine": 12, "term_days": 7, "lots": 2, "options": [{"option": "storage-500", "quantity": 1}]}
-_LINES = [
-    {"code": "package", "description": "RTX 4090, 7 days", "unit_usd": "110.00", "lots": 2, "amount_usd": "220.00"},
-    {
-        "code": "option", "description": "Storage 500 GB", "option": "storage-500", "quantity": 1, "unit_usd": "10.50",
-        "lots": 2, "amount_usd": "21.00",
-    },
-]  # fmt: skip
-QUOTE_EXAMPLES = [
-    OpenApiExample("Two lots for a week", value=_BASKET, request_only=True),
-    OpenApiExample(
-        "What they cost",
-        value={
-            "machine": 12, "term_days": 7, "lots": 2, "cards": 2, "lines": _LINES, "total_usd": "241.00",
-            "html_url": "https://berth.example/catalog/machines/12/",
-        },
-        response_only=True, status_codes=["200"],
-    ),
-]  # fmt: skip
-ORDER_EXAMPLES = [
-    OpenApiExample(
-        "Two lots for a week",
-        value={
-            **_BASKET,
-            "expected_total_usd": "241.00",
-            "environment": {"preset": "vllm", "notes": ""},
-            "community_acknowledged": False,
-            "workload": {
-                "task": "run", "model": "llama-3.1-8b", "precision_bits": 16, "context": 4096, "requests": 1,
-            },
-        },
-        request_only=True,
-    ),
-]  # fmt: skip

@@ -12,19 +12,13 @@ from rentals.models import Organization
 from rentals.tenants import finished, tenant
 
 
-class TenantView(ApiView):
-    """An address that only a key opens. What it reads starts from `request.organization`, the key's own.
+class OpenedView(ApiView):
+    """An address that anybody may use. With a key it works for `request.organization`, in a `tenant` block.
 
-    `key` is told for every method that `key_for` does not name. Methods run in a `tenant` block, except those that
-    `opens_transactions` names because they place orders.
+    Methods that `opens_transactions` names open their blocks themselves, because they place orders.
     """
 
-    key: ClassVar[type[HasKey]] = HasKey
-    key_for: ClassVar[dict[str, type[HasKey]]] = {}
     opens_transactions: ClassVar[tuple[str, ...]] = ()
-
-    def get_permissions(self) -> list[BasePermission]:
-        return [self.key_for.get(self.request.method or "", self.key)()]
 
     def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Any:
         with ExitStack() as self._block:
@@ -33,9 +27,21 @@ class TenantView(ApiView):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Who asks is known only now: no earlier place could open the block."""
         super().initial(request, *args, **kwargs)
+        if request.auth is None:
+            return
         opened = cast(KeyRequest, request)
         # Its number is known, and mostly enough; the rest is read by whoever asks for it, inside of a block.
         number = opened.auth.organization_id
         opened.organization = opened.auth.organization = Organization.from_db(None, ["id"], [number])
         if request.method not in self.opens_transactions:
             self._block.enter_context(tenant(number))
+
+
+class TenantView(OpenedView):
+    """An address that only a key opens. `key` is told for every method that `key_for` does not name."""
+
+    key: ClassVar[type[HasKey]] = HasKey
+    key_for: ClassVar[dict[str, type[HasKey]]] = {}
+
+    def get_permissions(self) -> list[BasePermission]:
+        return [self.key_for.get(self.request.method or "", self.key)()]

@@ -5,7 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from catalog.api_schemas import MachineFacts, Sentence, money
-from sizing.api_schemas import LINE, amount_gib, choice, gib
+from sizing.api_schemas import amount_gib, choice, gib, line
 from sizing.calculator.forms import MAX_NAME_LENGTH
 from sizing.calculator.words import FORMATS, LOADS, PURPOSES, STATES
 from sizing.engine.envelope import MAX_ENTRIES, MAX_PARAMETERS
@@ -14,9 +14,9 @@ from sizing.forms import MAX_REASON_LENGTH
 
 
 class ReserveEntry(serializers.Serializer[Any]):
-    name = serializers.RegexField(LINE, max_length=MAX_NAME_LENGTH, help_text="What the memory is for.")
+    name = line(MAX_NAME_LENGTH, help_text="What the memory is for.")
     gib = amount_gib(help_text="Not for an entry that is still `unknown`, needed for every other.")
-    reason = serializers.RegexField(LINE, max_length=MAX_REASON_LENGTH)
+    reason = line(MAX_REASON_LENGTH)
     state = choice(STATES, help_text="How the figure is known; `estimated` by default.")
 
 
@@ -114,7 +114,7 @@ class Envelope(serializers.Serializer[Any]):
 
 
 class StageInput(serializers.Serializer[Any]):
-    name = serializers.RegexField(LINE, max_length=MAX_NAME_LENGTH)
+    name = line(MAX_NAME_LENGTH)
     weights_gib = amount_gib(required=True, allow_null=False)
     working_memory_gib = amount_gib(required=True, allow_null=False)
     load = choice(LOADS, help_text="Whether it stays loaded; `kept` by default.")

@@ -1,0 +1,124 @@
+"""A small world in which every operation of the API has an answer, the same on every run and every database."""
+
+import json
+import re
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+from catalog.models import Tier
+from catalog.units import GIB
+from tests import factories
+from tests.rentals.calls import call
+from tests.sizing.own_files import config
+from tests.sizing.seeded import seed
+
+NOW = datetime(2026, 12, 1, 9, 30, 0, 123456, tzinfo=UTC)
+WORKLOAD = {"task": "run", "model": "llama-3.1-8b", "precision_bits": 16, "context": 4096, "requests": 1}
+BASKET = {"machine": 12, "term_days": 7, "lots": 2, "options": [{"option": "storage-500", "quantity": 1}]}
+
+
+def build(organization: Any) -> Any:
+    """Two machines, an option and a model; the key of the organization that may do everything."""
+    gpu = factories.make_gpu("rtx-4090", pk=1, name="RTX 4090", memory_gb_nominal=24, architecture="Ada Lovelace",
+                             compute_capability="8.9", bf16=True, fp8=True)  # fmt: skip
+    north = factories.make_provider("north", pk=1, name="North", invented=True)
+    home = factories.make_provider("home", pk=2, name="Home Rigs", invented=True)
+    factories.make_machine(pk=12, name="North RTX 4090", gpu=gpu, provider=north, lots=400,
+                           price_3_days_usd=Decimal("47.14"), price_7_days_usd=Decimal("110.00"),
+                           price_30_days_usd=Decimal("471.43"))  # fmt: skip
+    factories.make_machine(pk=13, name="Home RTX 4090", gpu=gpu, provider=home, tier=Tier.COMMUNITY, country="US",
+                           gpu_memory_bytes=24 * GIB - 2**28, price_7_days_usd=Decimal("75.00"),
+                           price_30_days_usd=Decimal("300.00"))  # fmt: skip
+    factories.make_option("storage-500")
+    seed("llama-3.1-8b")
+    return factories.make_api_key(organization, name="batch", now=NOW)
+
+
+# Every operation that only reads or computes: its path and its body.
+READS: dict[str, tuple[str, str, Any]] = {
+    "list_gpus": ("GET", "gpus", None),
+    "get_gpu": ("GET", "gpus/rtx-4090", None),
+    "list_machines": ("GET", "machines", None),
+    "get_machine": ("GET", "machines/12", None),
+    "list_options": ("GET", "options", None),
+    "get_option": ("GET", "options/storage-500", None),
+    "list_models": ("GET", "models", None),
+    "get_model": ("GET", "models/llama-3.1-8b", None),
+    "list_vectors": ("GET", "sizing/vectors", None),
+    "list_errors": ("GET", "errors", None),
+    "size": ("POST", "sizing", {"workload": WORKLOAD}),
+    "recommend": (
+        "POST",
+        "recommendations",
+        {
+            "workload": WORKLOAD,
+            "preferences": {
+                "budget_usd": "300.00", "max_hourly_usd": "2.00", "tier": "secure", "countries": ["EU", "US"],
+                "term_days": 7, "lots": 1,
+            },
+        },
+    ),
+    "read_model": ("POST", "models/read", {"config": json.loads(config()), "name": "My Llama"}),
+    "calculate": (
+        "POST",
+        "calculator",
+        {
+            "parameters": 7_000_000_000,
+            "bits": 16,
+            "purpose": "inference",
+            "reserve": [{"name": "Cache", "gib": "6.00", "reason": "four users at once", "state": "estimated"}],
+        },
+    ),
+    "calculate_stages": (
+        "POST",
+        "calculator/stages",
+        {
+            "stages": [
+                {"name": "Encode images", "weights_gib": "1.50", "working_memory_gib": "2.00", "load": "step"},
+                {"name": "Generate the answer", "weights_gib": "14.50", "working_memory_gib": "4.00", "load": "kept"},
+            ]
+        },
+    ),
+    "quote": ("POST", "quotes", BASKET),
+}  # fmt: skip
+OF_THE_TENANT = {
+    "list_orders": "orders",
+    "get_key": "key",
+    "get_organization": "organization",
+    "get_policy": "policy",
+    "get_usage": "usage?month=2026-12",
+    "list_members": "members",
+    "list_audit_events": "audit",
+}
+ORDER = {
+    **BASKET,
+    "expected_total_usd": "241.00",
+    "environment": {"preset": "vllm", "notes": ""},
+    "community_acknowledged": False,
+    "workload": WORKLOAD,
+}
+_SHORTENED = ("results", "vectors", "errors", "field_codes", "limits", "constraints", "assumptions", "splits")
+
+
+def answer(method: str, path: str, key: Any, body: Any = None, status: int = 200, **headers: str) -> Any:
+    response = call(method, path, key, body, **headers)
+    assert response.status_code == status, (path, response.status_code, response.content)
+    return response.json()
+
+
+def as_published(document: Any, replaced: dict[str, str]) -> Any:
+    """The document with invented names for what differs on each run, and long lists cut to their first two rows."""
+    text = json.dumps(shortened(document), ensure_ascii=False)
+    for found, shown in {**replaced, "http://testserver": "https://berth.example"}.items():
+        text = text.replace(found, shown)
+    return json.loads(re.sub(r'"request_id": "[^"]*"', '"request_id": "6a7e1f2c-5f0a-4c1e-8a53-0d6f3f2b7a10"', text))
+
+
+def shortened(value: Any, name: str = "") -> Any:
+    if isinstance(value, dict):
+        return {key: shortened(one, key) for key, one in value.items()}
+    if isinstance(value, list):
+        kept = value[:2] if name in _SHORTENED and len(value) > 2 and isinstance(value[0], dict) else value
+        return [shortened(one) for one in kept]
+    return value
