@@ -226,6 +226,8 @@ def _provider_row(row: Row) -> tuple[Row, list[tuple[str, str]]]:
         "website": _take(row, "website", str, ""),
         "invented": _take(row, "invented", bool, False),
     }
+    # Only what the file says: the feed that staff gave to a provider is not taken away.
+    values |= {name: _take(row, name, str) for name in ("feed_format", "feed_url") if name in row}
     _nothing_left(row)
     return values, _field_problems(Provider, values)
 

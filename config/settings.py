@@ -162,6 +162,9 @@ def _every(seconds: int, task: str) -> dict[str, Any]:
 # The one schedule: Celery beat drives it, or the thread of config/scheduler.py. Intervals, so no clock change matters.
 # Mails are rows that a task sends: nothing of a web request waits for the broker or for a mail server.
 CELERY_BEAT_SCHEDULE = {
+    # Often, because it only looks who is due; a provider's own interval and back-off say when that is.
+    "refresh-due-providers": _every(5, "catalog.tasks.refresh_due_providers"),
+    "forget-old-runs": _every(3600, "catalog.tasks.forget_old_runs"),
     "end-due-orders": _every(30, "rentals.tasks.end_due_orders"),
     "announce-ends": _every(60, "rentals.tasks.announce_ends"),
     "send-notices": _every(10, "rentals.tasks.send_notices"),

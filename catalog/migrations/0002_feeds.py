@@ -33,7 +33,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('kind', models.CharField(choices=[('gpu', 'GPU'), ('place', 'Place')], max_length=5)),
                 ('raw', models.CharField(max_length=200, verbose_name='as written')),
-                ('count', models.PositiveIntegerField(default=0, help_text='Offers with it in the last list that had it.')),
+                ('count', models.PositiveIntegerField(default=0, help_text='Offers with it in the last list.')),
                 ('example', models.CharField(blank=True, help_text='One of those offers.', max_length=300)),
                 ('first_seen_at', models.DateTimeField()),
                 ('last_seen_at', models.DateTimeField()),

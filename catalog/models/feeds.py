@@ -121,7 +121,7 @@ class FeedQuestion(models.Model):
     provider = models.ForeignKey(Provider, on_delete=models.CASCADE, related_name="feed_questions")
     kind = models.CharField(max_length=5, choices=Kind)
     raw = models.CharField("as written", max_length=200)
-    count = models.PositiveIntegerField(default=0, help_text="Offers with it in the last list that had it.")
+    count = models.PositiveIntegerField(default=0, help_text="Offers with it in the last list.")
     example = models.CharField(max_length=300, blank=True, help_text="One of those offers.")
     first_seen_at = models.DateTimeField()
     last_seen_at = models.DateTimeField()

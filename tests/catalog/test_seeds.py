@@ -85,11 +85,18 @@ def test_24_gib_measured_and_24_gb_of_a_datasheet_lie_on_both_sides_of_a_need() 
 
 
 @pytest.mark.usefixtures("catalog")
-def test_invented_providers_say_so_and_have_no_feed() -> None:
+def test_invented_providers_say_so_and_no_feed_of_theirs_is_on_the_network() -> None:
     for provider in Provider.objects.all():
         assert provider.invented
         assert "Demo" in provider.name
-        assert not provider.has_feed
+        assert provider.feed_url == "" or provider.feed_url.startswith("demo:")
+
+
+@pytest.mark.usefixtures("catalog")
+def test_declared_machines_stay_when_every_list_goes_stale() -> None:
+    declared = Machine.objects.filter(provider__feed_url="")
+    assert declared.count() == Machine.objects.count() > 100
+    assert declared.filter(tier=Tier.COMMUNITY).exists()
 
 
 @pytest.mark.usefixtures("catalog")

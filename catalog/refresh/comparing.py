@@ -1,0 +1,132 @@
+"""What a list changes: the stored machines of its provider go by once, each is found equal, changed, rented or gone."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from catalog.feeds import Rejection
+from catalog.models import FeedAbsence, Machine, Provider
+from catalog.refresh.rows import FACTS, HOURLY_USD, IDENTITY, Row
+
+_OWN = ("id", "external_id", "name", "lots", "free_lots", "online")
+# A price that moves by more is a slip of a unit or of a decimal point, until somebody says otherwise.
+JUMP = 10
+NAME_LENGTH = 160
+
+
+class Change(NamedTuple):
+    """A machine that is to be as the row says, under a name that is free. `identity`: it is not the same thing now."""
+
+    machine_id: int
+    row: Row
+    name: str
+    identity: bool
+
+
+@dataclass
+class Differences:
+    """What is to be written, and the counts of what is not.
+
+    `left_out` are machines under rent that the list does not offer, `back` those that it offers again; `absent` are
+    all machines of the provider that were left out before.
+    """
+
+    new: list[tuple[Row, str]] = field(default_factory=list)
+    changed: list[Change] = field(default_factory=list)
+    gone: list[int] = field(default_factory=list)
+    left_out: list[int] = field(default_factory=list)
+    back: list[int] = field(default_factory=list)
+    absent: set[int] = field(default_factory=set)
+    unchanged: int = 0
+    rented: int = 0
+    prices: int = 0
+    price_jumps: int = 0
+
+
+def compare(provider: Provider, rows: dict[str, Row], rejections: list[Rejection]) -> Differences:
+    """The differences between the rows and the provider's machines; rows without a free name join the rejections."""
+    found = Differences(absent=set(FeedAbsence.objects.filter(machine__provider=provider).values_list("pk", flat=True)))
+    renamed: list[tuple[int, Row, bool]] = []
+    matched: set[str] = set()
+    names: set[str] = set()
+    for stored in _stored(provider):
+        machine_id, external_id, name, lots, free_lots, online = stored[: len(_OWN)]
+        facts = stored[len(_OWN) :]
+        names.add(name)
+        row = rows.get(external_id) if external_id is not None else None
+        if row is not None:
+            matched.add(row.external_id)
+            _count_price(found, facts[HOURLY_USD], row.facts[HOURLY_USD])
+        if free_lots < lots:
+            _rented(found, machine_id, offered=row is not None and row.online)
+        elif row is None:
+            # Also a machine that was declared before its provider had a list: it is not in it.
+            if online:
+                found.gone.append(machine_id)
+        elif _same(row, name, lots, online, facts):
+            found.unchanged += 1
+            if row.online and machine_id in found.absent:
+                found.back.append(machine_id)
+        elif _bears(name, row):
+            found.changed.append(Change(machine_id, row, name, _is_another(facts, row)))
+        else:
+            renamed.append((machine_id, row, _is_another(facts, row)))
+    # Names are given when all that are taken are known; a name that becomes free now is free the next time.
+    for machine_id, row, identity in renamed:
+        if free_name := _free_name(row, names, rejections):
+            found.changed.append(Change(machine_id, row, free_name, identity))
+    for external_id, row in rows.items():
+        if external_id not in matched and (free_name := _free_name(row, names, rejections)):
+            found.new.append((row, free_name))
+    return found
+
+
+def _stored(provider: Provider) -> Iterator[tuple[Any, ...]]:
+    """The provider's machines, a few thousand in memory at a time."""
+    machines = Machine.objects.filter(provider=provider).order_by("pk")
+    return machines.values_list(*_OWN, *FACTS).iterator(chunk_size=2000)
+
+
+def _count_price(found: Differences, before: Any, after: Any) -> None:
+    found.prices += 1
+    if after > before * JUMP or before > after * JUMP:
+        found.price_jumps += 1
+
+
+def _rented(found: Differences, machine_id: int, *, offered: bool) -> None:
+    found.rented += 1
+    if offered and machine_id in found.absent:
+        found.back.append(machine_id)
+    elif not offered and machine_id not in found.absent:
+        found.left_out.append(machine_id)
+
+
+def _same(row: Row, name: str, lots: int, online: bool, facts: tuple[Any, ...]) -> bool:
+    # Of an offer that cannot be rented the lots say nothing.
+    same_presence = online == row.online and (lots == row.lots or not row.online)
+    return same_presence and facts == row.facts and _bears(name, row)
+
+
+def _is_another(facts: tuple[Any, ...], row: Row) -> bool:
+    return facts[IDENTITY] != row.facts[IDENTITY]
+
+
+def _bears(name: str, row: Row) -> bool:
+    """Whether the machine has one of the two names that the row may have: so it keeps the one it was given."""
+    return name == row.name or name == with_id(row)
+
+
+def with_id(row: Row) -> str:
+    """The name that no other offer of the provider has, within the length of a name."""
+    end = f" ({row.external_id})"
+    return row.name[: max(NAME_LENGTH - len(end), 1)].rstrip() + end
+
+
+def _free_name(row: Row, names: set[str], rejections: list[Rejection]) -> str | None:
+    for name in (row.name, with_id(row)):
+        if name not in names:
+            names.add(name)
+            return name
+    detail = f"Another machine of this provider is called “{row.name}” already. Give this offer a name of its own."
+    rejections.append(Rejection(row=row.row, external_id=row.external_id, code="name_taken", detail=detail))
+    return None
