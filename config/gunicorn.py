@@ -5,6 +5,8 @@ number of processes for installations that have Redis.
 """
 
 import os
+import tempfile
+from pathlib import Path
 from typing import Any
 
 bind = os.environ.get("BIND", "127.0.0.1:8000")
@@ -13,6 +15,9 @@ worker_class = "gthread"
 threads = 8
 timeout = 60
 graceful_timeout = 10
+# Longer than clients and proxies keep an idle connection (mostly 5 to 60 s): whoever closes first must not be the one
+# that is being asked, or the question is lost in a reset.
+keepalive = 75
 # The address is the state of every public page; the calculator's with twenty entries and their reasons is a long one.
 limit_request_line = 8190
 # Each request is logged once, by the application, with its request id.
@@ -20,7 +25,27 @@ accesslog = None
 loglevel = "warning"
 control_socket_disable = True
 
+# Counters of several processes add up in files. Set before the application is loaded: the metrics' library looks once.
+if workers > 1 and not os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="berth-metrics-")
+
 _scheduler: Any = None
+
+
+def on_starting(server: Any) -> None:
+    """What processes of an earlier start counted is over."""
+    for path in _counter_files():
+        path.unlink(missing_ok=True)
+
+
+def on_exit(server: Any) -> None:
+    for path in _counter_files():
+        path.unlink(missing_ok=True)
+
+
+def _counter_files() -> list[Path]:
+    folder = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
+    return list(Path(folder).glob("*.db")) if folder else []
 
 
 def post_worker_init(worker: Any) -> None:
