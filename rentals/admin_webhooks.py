@@ -10,7 +10,6 @@ from django.http import HttpRequest
 
 from rentals.admin_read_only import ReadOnly
 from rentals.models import SavedSearch, WebhookAttempt, WebhookDelivery, WebhookEndpoint
-from rentals.webhooks_endpoints import shown_url
 
 
 @admin.register(WebhookEndpoint)
@@ -25,7 +24,7 @@ class WebhookEndpointAdmin(ReadOnly, admin.ModelAdmin):
 
     @admin.display(description="address")
     def address(self, endpoint: WebhookEndpoint) -> str:
-        return shown_url(endpoint.url)
+        return endpoint.shown_url
 
 
 class AttemptInline(ReadOnly, admin.TabularInline):

@@ -7,10 +7,19 @@ from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal, InvalidOperation
 
-from django.db.models import Count, F, Max, Min, Q, Sum
+from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q, Sum
 
 from catalog.models import Machine
-from rentals.models import Allocation, IdempotencyRecord, Membership, Order, Organization
+from rentals.models import (
+    Allocation,
+    IdempotencyRecord,
+    Membership,
+    Order,
+    Organization,
+    WebhookAttempt,
+    WebhookDelivery,
+    WebhookEvent,
+)
 from rentals.models.orders import Status
 from rentals.models.organizations import Role
 from rentals.tenants import Across, across_tenants
@@ -94,6 +103,19 @@ def _no_row_refers_to_another_tenant() -> Iterator[tuple[str, str]]:
         yield f"allocation {allocation.pk}", f"of organization {allocation.organization_id}, its order of another"
     for record in IdempotencyRecord.objects.filter(order__isnull=False).exclude(organization=F("order__organization")):
         yield f"key {record.key}", f"of organization {record.organization_id}, its order of another"
+    for event in WebhookEvent.objects.filter(order__isnull=False).exclude(organization=F("order__organization")):
+        yield f"event {event.pk}", f"of organization {event.organization_id}, its order of another"
+    foreign = ~Q(organization=F("endpoint__organization")) | ~Q(organization=F("event__organization"))
+    for delivery in WebhookDelivery.objects.filter(foreign):
+        yield f"delivery {delivery.pk}", f"of organization {delivery.organization_id}, its endpoint or event of another"
+    for attempt in WebhookAttempt.objects.exclude(organization=F("delivery__organization")):
+        yield f"attempt {attempt.pk}", f"of organization {attempt.organization_id}, its delivery of another"
+
+
+def _what_is_delivered_was_answered_with_success() -> Iterator[tuple[str, str]]:
+    answered = WebhookAttempt.objects.filter(delivery=OuterRef("pk"), problem="", status__range=(200, 299))
+    for delivery in WebhookDelivery.objects.filter(~Exists(answered), state=WebhookDelivery.State.DELIVERED):
+        yield f"delivery {delivery.pk}", "delivered, and no attempt was"
 
 
 def _every_organization_has_an_owner() -> Iterator[tuple[str, str]]:
@@ -109,5 +131,6 @@ RULES: tuple[Callable[[], Iterator[tuple[str, str]]], ...] = (
     _terms_last_exactly_their_days,
     _totals_are_their_lines,
     _no_row_refers_to_another_tenant,
+    _what_is_delivered_was_answered_with_success,
     _every_organization_has_an_owner,
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.db import transaction
@@ -188,12 +187,6 @@ def drop_waiting(endpoint: WebhookEndpoint, now: datetime) -> None:
     _deliveries(endpoint).filter(state=State.PENDING).update(state=State.DROPPED, finished_at=now)
 
 
-def shown_url(url: str) -> str:
-    """The address for the trail: what follows a question mark may be a password."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}{parts.path}{'?…' if parts.query else ''}"
-
-
 def _answerable(endpoint: WebhookEndpoint, now: datetime) -> None:
     """Whoever presses a button believes that the endpoint answers again: its rest after a silence is over."""
     resting = WebhookEndpoint.objects.filter(pk=endpoint.pk, failing_since__isnull=False, next_send_at__gt=now)
@@ -226,4 +219,4 @@ def _held_endpoint(manager: Membership, endpoint_id: int) -> WebhookEndpoint:
 
 def _record(endpoint: WebhookEndpoint, act: str, manager: Membership, now: datetime) -> None:
     record(endpoint.organization, f"webhook.{act}", at=now, actor=manager.user, via="page", object_id=endpoint.pk,
-           url=shown_url(endpoint.url), events=endpoint.events, enabled=endpoint.enabled)  # fmt: skip
+           url=endpoint.shown_url, events=endpoint.events, enabled=endpoint.enabled)  # fmt: skip

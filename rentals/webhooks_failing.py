@@ -11,7 +11,7 @@ from rentals.audit import record
 from rentals.mail import send_after_commit
 from rentals.models import Membership, WebhookEndpoint
 from rentals.models.organizations import Role
-from rentals.webhooks_endpoints import drop_waiting, shown_url
+from rentals.webhooks_endpoints import drop_waiting
 
 DEAD_AFTER = timedelta(days=5)
 
@@ -24,11 +24,11 @@ def turn_off_if_dead(endpoint: WebhookEndpoint, now: datetime) -> bool:
     endpoint.save(update_fields=["enabled", "given_up_at"])
     drop_waiting(endpoint, now)
     organization = endpoint.organization
-    record(organization, "webhook.given_up", at=now, via="system", object_id=endpoint.pk, url=shown_url(endpoint.url))
+    record(organization, "webhook.given_up", at=now, via="system", object_id=endpoint.pk, url=endpoint.shown_url)
     owners = Membership.objects.for_organization(organization).filter(role=Role.OWNER, user__is_active=True)
     context = {
         "organization": organization,
-        "url": shown_url(endpoint.url),
+        "url": endpoint.shown_url,
         "since": endpoint.failing_since,
         "link": f"{settings.SITE_URL}{reverse('webhook', args=[organization.slug, endpoint.pk])}",
     }

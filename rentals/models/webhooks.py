@@ -1,6 +1,7 @@
 """What an organization's programs are told: where to, of what, and every attempt that was made to tell them."""
 
 import uuid
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.db import models
@@ -77,7 +78,13 @@ class WebhookEndpoint(models.Model):
         indexes = [models.Index(fields=["organization", "created_at", "id"], name="webhook_endpoint_of_tenant")]
 
     def __str__(self) -> str:
-        return self.description or self.url
+        return self.description or self.shown_url
+
+    @property
+    def shown_url(self) -> str:
+        """The address for trails, mails and staff: what follows a question mark may be a password."""
+        parts = urlsplit(self.url)
+        return f"{parts.scheme}://{parts.netloc}{parts.path}{'?…' if parts.query else ''}"
 
 
 class WebhookEvent(models.Model):

@@ -10,7 +10,7 @@ from django.core import mail
 
 from rentals import tasks
 from rentals.invariants import violations
-from rentals.models import AuditEvent, Membership, Order, WebhookAttempt, WebhookDelivery
+from rentals.models import Order, WebhookAttempt, WebhookDelivery, WebhookEvent
 from rentals.webhooks_failing import DEAD_AFTER
 from rentals.webhooks_sending import CLAIM, REST, WAITS, claim, note, request, send_webhooks
 from tests.factories import make_endpoint, make_machine, make_member, make_order
@@ -237,3 +237,15 @@ def test_periodic_work_reaches_every_tenant_without_being_one(acme, globex, rece
     slugs = {(json.loads(came.body)["organization"], json.loads(came.body)["type"]) for came in receiver.received}
     assert slugs == {(slug, kind) for slug in ("acme", "globex") for kind in ("order.placed", "order.ending")}
     assert not violations()
+
+
+def test_a_row_of_another_tenant_and_a_delivery_without_an_answer_are_found(acme, globex, endpoint, receiver, now):
+    make_order(acme, placement={"now": now})
+    assert send(now) == 1
+    assert not violations()
+    for model in (WebhookAttempt, WebhookDelivery, WebhookEvent):
+        model.objects.update(organization=globex)
+        assert {violation.rule for violation in violations()} == {"no_row_refers_to_another_tenant"}
+        model.objects.update(organization=acme)
+    WebhookAttempt.objects.update(status=500, problem="It answers 500.")
+    assert {violation.rule for violation in violations()} == {"what_is_delivered_was_answered_with_success"}
