@@ -23,6 +23,8 @@ WINDOWS_BYTES = (2**13, 2**16, 2**20)
 # So that the count of rows is looked at before much was read.
 MOST_SLOW_ROWS = 2_000
 CUTS_TRIED = 50
+MOST_OBJECTS = 1_000
+MOST_BESIDE = 100
 MOST_DIGITS = 40
 
 _SPACE = re.compile(rb"[ \t\n\r]*")
@@ -72,9 +74,11 @@ def _same(one: Any, other: Any) -> bool:
     return type(one) is type(other) and one == other
 
 
-_scanner = json.JSONDecoder(
+_reader = json.JSONDecoder(
     object_pairs_hook=_object, parse_float=number, parse_int=_whole, parse_constant=Oddity, strict=False
 )
+# Only finds where a value ends: what its numbers are is no question yet.
+_scanner = json.JSONDecoder(parse_float=len, parse_int=len, parse_constant=len, strict=False)
 
 
 def slowly(raw: bytes) -> Any:
@@ -82,7 +86,9 @@ def slowly(raw: bytes) -> Any:
 
     Raises: ValueError, RecursionError.
     """
-    return _scanner.decode(raw.decode("utf-8", "surrogateescape"))
+    if raw.count(b"{") > MOST_OBJECTS:
+        raise ValueError("too many objects in one value")
+    return _reader.decode(raw.decode("utf-8", "surrogateescape"))
 
 
 class Body:
@@ -98,8 +104,8 @@ class Body:
         self._at = 3 if body.startswith(b"\xef\xbb\xbf") else 0
         self._found = False
 
-    def rows(self) -> Iterator[msgspec.Raw | Any]:
-        """Each row, unread (`msgspec.Raw`) or read slowly.
+    def rows(self) -> Iterator[msgspec.Raw | bytes]:
+        """Each row, not read yet.
 
         Raises: Unreadable, also after some rows: nothing may be used before the last one came.
         """
@@ -125,25 +131,29 @@ class Body:
         if first != b"{":
             raise Unreadable("not_an_object", f"The body is {self._kind()}, not an object with “{self.where[0]}”.")
 
-    def _envelope(self, where: tuple[str, ...]) -> Iterator[msgspec.Raw | Any]:
+    def _envelope(self, where: tuple[str, ...]) -> Iterator[msgspec.Raw | bytes]:
         """An object on the way to the rows."""
+        beside = 0
         self._at += 1
         if self._next() == b"}":
             self._at += 1
             return
         while True:
-            key = self._value() if self._next() == b'"' else self._not_json("has an object without a key")
+            if self._next() != b'"':
+                self._not_json("has an object without a key")
+            key = self._read()
             self._expect(b":")
             if key != where[0]:
-                self.beside[key] = self._value()
-                if len(self.beside) > 100:
-                    raise Unreadable("not_a_feed", f"The body has over 100 fields beside “{self.where[-1]}”.")
+                self.beside[key] = self._read()
+                beside += 1
+                if beside > MOST_BESIDE:
+                    raise Unreadable("not_a_feed", f"The body has over {MOST_BESIDE} fields beside “{self.where[-1]}”.")
             elif self._found:
                 raise Unreadable("repeated_key", f"{shown(key)} is there twice: which list counts is not known.")
             elif len(where) > 1:
                 if self._next() == b"{":
                     yield from self._envelope(where[1:])
-                elif self._value() is not None:
+                elif self._read() is not None:
                     raise Unreadable("not_an_object", f"{shown(key)} is not an object.")
             else:
                 yield from self._list(key)
@@ -152,7 +162,7 @@ class Body:
                 return
             self._expect(b",")
 
-    def _list(self, key: str) -> Iterator[msgspec.Raw | Any]:
+    def _list(self, key: str) -> Iterator[msgspec.Raw | bytes]:
         if self._next() != b"[":
             raise Unreadable("rows_not_a_list", f"{shown(key)} is {self._kind()}, not a list of rows.")
         self._found = True
@@ -172,7 +182,7 @@ class Body:
                 return
             self._expect(b",")
 
-    def _piece(self) -> list[Any]:
+    def _piece(self) -> list[msgspec.Raw | bytes]:
         """The next rows; ends before the comma or bracket after the last of them."""
         self._next()
         end = self._at + PIECE_BYTES
@@ -183,11 +193,11 @@ class Body:
                 # The cut went through a row, or the piece is not strict JSON.
                 return self._slow_piece(end)
             self._at = cut
-            return rows
+            return list(rows)
         return self._slow_piece(end)
 
-    def _slow_piece(self, end: int) -> list[Any]:
-        rows = [self._value()]
+    def _slow_piece(self, end: int) -> list[msgspec.Raw | bytes]:
+        rows: list[msgspec.Raw | bytes] = [self._value()]
         while self._at < end and len(rows) < MOST_SLOW_ROWS and self._next() == b",":
             self._at += 1
             rows.append(self._value())
@@ -204,14 +214,14 @@ class Body:
                 return end + 1
         return None
 
-    def _value(self) -> Any:
-        """The next value as Python objects."""
+    def _value(self) -> bytes:
+        """The bytes of the next value."""
         self._next()
         for size in WINDOWS_BYTES:
             text = self._body[self._at : self._at + size].decode("utf-8", "surrogateescape")
             whole = self._at + size >= len(self._body)
             try:
-                value, end = _scanner.raw_decode(text)
+                end = _scanner.raw_decode(text)[1]
             except RecursionError:
                 raise Unreadable("too_deep", f"The body is nested too deeply near byte {self._at:,}.") from None
             except ValueError as error:
@@ -219,11 +229,19 @@ class Body:
                     self._not_json(_words(error), error)
                 continue
             if end < len(text) or whole:
-                self._at += len(text[:end].encode("utf-8", "surrogateescape"))
+                value = text[:end].encode("utf-8", "surrogateescape")
+                self._at += len(value)
                 return value
         raise Unreadable(
             "value_too_large", f"Near byte {self._at:,} is a value of over {WINDOWS_BYTES[-1]:,} bytes, or no JSON."
         )
+
+    def _read(self) -> Any:
+        """The next value as Python objects."""
+        try:
+            return slowly(self._value())
+        except (ValueError, RecursionError):
+            self._not_json("has a value that cannot be read")
 
     def _next(self) -> bytes:
         """The next byte that is no space, unread; empty at the end."""
@@ -238,9 +256,7 @@ class Body:
     def _kind(self) -> str:
         first = self._body[self._at : self._at + 1]
         kinds = {b"n": "null", b"{": "an object", b"[": "a list", b'"': "a text", b"t": "true", b"f": "false"}
-        if self._value() is None or first in kinds:
-            return kinds.get(first, "null")
-        return "a number"
+        return kinds.get(first, "a number" if first in b"-0123456789" else "no JSON")
 
     def _not_json(self, words: str, error: Exception | None = None) -> NoReturn:
         if self._at >= len(self._body) or words == "ends too early":

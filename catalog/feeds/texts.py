@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from functools import lru_cache
 from typing import Any
 
 # Control characters, invisible formatting and everything that turns the direction of writing.
@@ -19,14 +20,23 @@ def clean(text: str, most: int) -> str:
     >>> clean(" RTX\\u202e 4090\\x00 \\n Ti ", 120)
     'RTX 4090 Ti'
     """
-    seen = "".join(" " if letter.isspace() else letter for letter in text[: most * 4] if not _is_unseen(letter))
-    return unicodedata.normalize("NFC", " ".join(seen.split()))[:most].strip()
+    # Cut first, so that what is remembered is short.
+    return _clean(text[: most * 4], most)
+
+
+@lru_cache(maxsize=4096)
+def _clean(text: str, most: int) -> str:
+    if not (text.isascii() and text.isprintable()):
+        seen = "".join(" " if letter.isspace() else letter for letter in text if not _is_unseen(letter))
+        text = unicodedata.normalize("NFC", seen)
+    return " ".join(text.split())[:most].strip()
 
 
 def _is_unseen(letter: str) -> bool:
     return not letter.isspace() and not letter.isprintable() and unicodedata.category(letter) in _UNSEEN
 
 
+@lru_cache(maxsize=4096)
 def without_addresses(text: str) -> str:
     """The text without IP addresses: they are nobody's place, and personal.
 
