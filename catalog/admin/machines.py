@@ -16,10 +16,12 @@ from simple_history.admin import SimpleHistoryAdmin
 
 from catalog import wording
 from catalog.admin.bulk import BulkChange, change_listed, change_online, most_at_once
+from catalog.admin.files import KeepsFiles
 from catalog.admin.filters import CountryFilter, GpuFilter, ProviderFilter
 from catalog.admin.forms import MachineForm, fill_pro_rata
 from catalog.admin.preview import PreviewsForm
 from catalog.admin.problems import ProblemFilter, problems_of
+from catalog.importing.machines import MachineTable
 from catalog.models import FeedQuestion, Gpu, Machine, Provider
 from catalog.pricing import Package, to_cents
 from catalog.querysets import MachineQuerySet
@@ -39,7 +41,8 @@ class ReasonForm(ActionForm):
 
 
 @admin.register(Machine)
-class MachineAdmin(PreviewsForm, SimpleHistoryAdmin):
+class MachineAdmin(KeepsFiles, PreviewsForm, SimpleHistoryAdmin):
+    table = MachineTable
     form = MachineForm
     preview_buttons = (
         ("_preview", "Preview the prices"),

@@ -4,7 +4,9 @@ from django.contrib import admin
 from simple_history.admin import SimpleHistoryAdmin
 
 from catalog.admin.counted import CountsMachines
+from catalog.admin.files import KeepsFiles
 from catalog.admin.forms import GpuForm
+from catalog.importing.products import GpuAliasTable, GpuTable, PlaceAliasTable
 from catalog.models import Gpu, GpuAlias, Option, PlaceAlias
 
 
@@ -14,7 +16,8 @@ class GpuAliasInline(admin.TabularInline):
 
 
 @admin.register(Gpu)
-class GpuAdmin(CountsMachines, SimpleHistoryAdmin):
+class GpuAdmin(KeepsFiles, CountsMachines, SimpleHistoryAdmin):
+    table = GpuTable
     machine_field = "gpu"
     form = GpuForm
     list_display = ("name", "slug", "vendor", "memory_gb_nominal", "memory_mib_reported", "machine_count")
@@ -31,8 +34,19 @@ class OptionAdmin(SimpleHistoryAdmin):
     search_fields = ("name", "slug", "description")
 
 
+@admin.register(GpuAlias)
+class GpuAliasAdmin(KeepsFiles):
+    table = GpuAliasTable
+    list_display = ("name", "gpu")
+    list_select_related = ("gpu",)
+    search_fields = ("name", "gpu__name", "gpu__slug")
+    autocomplete_fields = ("gpu",)
+    show_full_result_count = False
+
+
 @admin.register(PlaceAlias)
-class PlaceAliasAdmin(admin.ModelAdmin):
+class PlaceAliasAdmin(KeepsFiles):
+    table = PlaceAliasTable
     list_display = ("name", "country_or_none")
     search_fields = ("name", "=country")
     show_full_result_count = False

@@ -3,6 +3,7 @@
 Every cell is text, as a person wrote it; what it means is for the columns of the table to say.
 """
 
+import codecs
 import csv
 import difflib
 import io
@@ -45,6 +46,15 @@ class Table:
     columns: list[str]
     rows: list[dict[str, str]] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
+
+
+def read(content: bytes, *, known: Collection[str], required: Collection[str]) -> Table:
+    """JSON when it begins like JSON, else CSV.
+
+    Raises: Unreadable.
+    """
+    begins = content[:1000].removeprefix(codecs.BOM_UTF8).lstrip()[:1]
+    return (read_json if begins in (b"[", b"{") else read_csv)(content, known=known, required=required)
 
 
 def read_csv(content: bytes, *, known: Collection[str], required: Collection[str]) -> Table:

@@ -1,8 +1,10 @@
 """What every importable table has in common: rows by their natural key, what would change, all or nothing."""
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 from django.contrib.auth.models import User
@@ -41,6 +43,11 @@ class Plan:
     @property
     def changes_something(self) -> bool:
         return bool(self.new or self.changed)
+
+    @property
+    def digest(self) -> str:
+        """The same for the same changes: what was shown can be compared with what would be done later."""
+        return hashlib.sha256(repr(self.changes).encode()).hexdigest()
 
 
 class Planned(NamedTuple):
@@ -191,6 +198,24 @@ class Importable(ModelResource):
         after = self._values(instance)
         before = instance.before or {}
         return tuple(name for name, value in after.items() if before.get(name, "") != value)
+
+    # --- Exporting ----------------------------------------------------------------------------------------------------
+
+    def texts(self, instance: Any) -> list[str]:
+        """The row's cells as a file of it has them."""
+        return [self.export_field(each, instance) for each in self._exported]
+
+    def values(self, instance: Any) -> dict[str, Any]:
+        """The row's cells as JSON has them: counts are numbers, amounts are texts, unknown is null."""
+        cells = {}
+        for each, text in zip(self._exported, self.texts(instance), strict=True):
+            value = each.get_value(instance)
+            cells[each.column_name] = value if isinstance(value, bool | int | list) else (text or None)
+        return cells
+
+    @cached_property
+    def _exported(self) -> list[Any]:
+        return self.get_import_fields()
 
     # --- Applying -----------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,6 @@ class ImportDraft(models.Model):
     key = models.UUIDField(primary_key=True)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     table = models.CharField(max_length=40)
-    file_format = models.CharField(max_length=8)
     file_name = models.CharField(max_length=200)
     content = models.BinaryField()
     reason = models.CharField(max_length=90)
