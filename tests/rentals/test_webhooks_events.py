@@ -11,7 +11,7 @@ from rentals.cancellations import cancel_order
 from rentals.endings import end_due_orders
 from rentals.errors import SoldOut
 from rentals.invariants import violations
-from rentals.models import Membership, WebhookEvent
+from rentals.models import WebhookEvent
 from rentals.webhooks_endpoints import (
     MAX_ENDPOINTS,
 )
@@ -22,10 +22,6 @@ from tests.factories import make_api_key, make_endpoint, make_machine, make_orde
 
 def send(now):
     return send_webhooks(lambda: now)
-
-
-def manager(organization):
-    return Membership.objects.get(organization=organization, user=organization.owner)
 
 
 def kinds():

@@ -10,7 +10,7 @@ from django.core import mail
 
 from rentals import tasks
 from rentals.invariants import violations
-from rentals.models import Order, WebhookAttempt, WebhookDelivery, WebhookEvent
+from rentals.models import AuditEvent, Order, WebhookAttempt, WebhookDelivery, WebhookEvent
 from rentals.webhooks_failing import DEAD_AFTER
 from rentals.webhooks_sending import CLAIM, REST, WAITS, claim, note, request, send_webhooks
 from tests.factories import make_endpoint, make_machine, make_member, make_order
@@ -22,10 +22,6 @@ MANUAL = Path(__file__).parents[2] / "docs" / "webhooks.md"
 
 def send(now):
     return send_webhooks(lambda: now)
-
-
-def manager(organization):
-    return Membership.objects.get(organization=organization, user=organization.owner)
 
 
 @pytest.mark.parametrize(
