@@ -19,6 +19,9 @@ MAX_HOURLY_USD = Decimal(10_000)
 MAX_PACKAGE_USD = MAX_HOURLY_USD * 24 * 30
 MAX_MEMORY_BYTES = 4096 * GIB
 
+# Looked up once: Django builds `.values` anew each time, and a list of 100,000 offers asks for each.
+_TIERS = tuple(Tier.values)
+_UNITS = tuple(MemoryUnit.values)
 SOURCES_OF_TIER = {
     Tier.SECURE: (MemorySource.DATA_CENTER, MemorySource.DATASHEET),
     Tier.COMMUNITY: (MemorySource.PROVIDER_REPORT,),
@@ -46,7 +49,7 @@ def _identity(row: Mapping[str, Any]) -> Iterator[Problem]:
         yield Problem("name", "must be a text that is not empty.")
     elif len(name) > 160 or not name.isprintable():
         yield Problem("name", "must be at most 160 printable characters.")
-    if row.get("tier") not in Tier.values:
+    if row.get("tier") not in _TIERS:
         yield Problem("tier", f"must be one of {', '.join(Tier.values)}.")
     country = row.get("country")
     if country is not None and country not in countries.names():
@@ -78,11 +81,11 @@ def _memory(row: Mapping[str, Any]) -> Iterator[Problem]:
         yield Problem("memory_source", "must be empty while the memory is unknown.")
     if size is not None and not source:
         yield Problem("memory_source", "must say where the memory figure comes from.")
-    if source and row.get("tier") in Tier.values and source not in SOURCES_OF_TIER[Tier(row["tier"])]:
+    if source and row.get("tier") in _TIERS and source not in SOURCES_OF_TIER[Tier(row["tier"])]:
         known = " or ".join(SOURCES_OF_TIER[Tier(row["tier"])])
         yield Problem("memory_source", f"must be {known} for the tier {row['tier']}.")
-    if row.get("memory_unit", MemoryUnit.BYTES) not in MemoryUnit.values:
-        yield Problem("memory_unit", f"must be one of {', '.join(MemoryUnit.values)}.")
+    if row.get("memory_unit", MemoryUnit.BYTES) not in _UNITS:
+        yield Problem("memory_unit", f"must be one of {', '.join(_UNITS)}.")
 
 
 def _prices(row: Mapping[str, Any]) -> Iterator[Problem]:
