@@ -1,5 +1,6 @@
 """Error pages: what happened, what to do next, and the id under which the operator finds it in the log."""
 
+import logging
 from collections.abc import Callable, Iterable
 
 from django.conf import settings
@@ -15,8 +16,11 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.template import loader
+from redis.exceptions import RedisError
 
 from config.api_errors import is_api, problem_page, request_id
+
+logger = logging.getLogger(__name__)
 
 
 def _page(request: HttpRequest, status: int, template: str, exception: object = None) -> HttpResponse:
@@ -92,6 +96,29 @@ class MethodNotAllowedPage:
             return response
         page = _page(request, 405, "405.html")
         page.headers["Allow"] = response.headers.get("Allow", "GET")
+        return page
+
+
+class CacheAwayPage:
+    """Middleware: signing in counts wrong passwords in the cache. While that is away nobody signs in, and is told so.
+
+    It fails closed: a server without counts would be one that takes any number of guesses.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        return self.get_response(request)
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        if not isinstance(exception, RedisError):
+            return None
+        logger.error("The cache is away.", exc_info=exception)
+        if is_api(request):
+            return problem_page(request, 503)
+        page = _page(request, 503, "503.html")
+        page.headers["Retry-After"] = "60"
         return page
 
 

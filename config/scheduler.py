@@ -9,10 +9,12 @@ import threading
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
+from uuid import uuid4
 
 from celery import Celery
 from celery.schedules import BaseSchedule, maybe_schedule
 from django.db import close_old_connections
+from structlog.contextvars import bound_contextvars
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +44,9 @@ class Entry:
 
     def _run(self, app: Celery) -> None:
         try:
-            app.tasks[self.task].apply(args=self.args, kwargs=self.kwargs, throw=True)
+            # As a worker does it: the lines of one run have an id in common.
+            with bound_contextvars(task_id=str(uuid4())):
+                app.tasks[self.task].apply(args=self.args, kwargs=self.kwargs, throw=True)
         except Exception:
             logger.exception("The periodic task %s (%s) failed; it runs again at its next time.", self.name, self.task)
         finally:

@@ -13,6 +13,8 @@ from csp.constants import NONE, SELF
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from config.log_lines import without_secrets
+
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 env = environ.Env()
@@ -54,7 +56,6 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "drf_standardized_errors",
-    "import_export",
     "rest_framework",
     "simple_history",
     "catalog",
@@ -89,6 +90,7 @@ MIDDLEWARE = [
     "simple_history.middleware.HistoryRequestMiddleware",
     # Last, so that the page is rendered with everything that the others put on the request.
     "config.errors.MethodNotAllowedPage",
+    "config.errors.CacheAwayPage",
 ]
 
 ROOT_URLCONF = "config.urls"
@@ -224,7 +226,7 @@ DEFAULT_FROM_EMAIL = env("DEFAULT_FROM_EMAIL", default="Berth <berth@localhost>"
 
 SECURE_SSL_REDIRECT = HTTPS
 # Whoever watches the process asks it directly, past the proxy that speaks HTTPS.
-SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS
 SECURE_HSTS_PRELOAD = HTTPS
@@ -334,8 +336,10 @@ DATA_UPLOAD_MAX_NUMBER_FILES = 1000
 # A form with files, all of it. Django keeps small files in memory and writes larger ones to disk as they come in.
 UPLOAD_MAX_BYTES = 32 * 1024 * 1024
 
-# --- Logs ---------------------------------------------------------------------------------------------------------
+# --- Logs and metrics ---------------------------------------------------------------------------------------------
 
+# What Prometheus says to read /metrics: Authorization: Bearer <token>. Without one there is no such page.
+METRICS_TOKEN = env("METRICS_TOKEN", default="")
 LOG_LEVEL = env("LOG_LEVEL", default="INFO")
 _context: list[structlog.typing.Processor] = [
     structlog.contextvars.merge_contextvars,
@@ -353,11 +357,15 @@ structlog.configure(
     logger_factory=structlog.stdlib.LoggerFactory(),
     cache_logger_on_first_use=True,
 )
-_renderers: list[structlog.typing.Processor] = (
-    [structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)]
+_renderers: list[structlog.typing.Processor] = [
+    structlog.processors.format_exc_info,
+    without_secrets,
+    structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
     if DEMO or DEBUG
-    else [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
-)
+    else structlog.processors.JSONRenderer(),
+]
+# A task's lines carry the id of the request that sent it, and one of its own.
+DJANGO_STRUCTLOG_CELERY_ENABLED = True
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,

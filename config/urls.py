@@ -4,7 +4,9 @@ from django.contrib import admin
 from django.urls import include, path
 
 from config.access import admin_login
-from config.health import Readiness, alive
+from config.health import alive, ready
+from config.metrics import metrics
+from config.status import status
 from config.theme import set_theme
 
 admin.site.login = admin_login  # type: ignore[method-assign, assignment]
@@ -18,9 +20,11 @@ urlpatterns = [
     path("accounts/", include("allauth.urls")),
     path("admin/", admin.site.urls),
     path("api/", include("config.api_urls")),
+    path("status/", status, name="status"),
     path("theme/", set_theme, name="set-theme"),
     path("healthz", alive, name="healthz"),
-    path("readyz", Readiness.as_view(), name="readyz"),
+    path("readyz", ready, name="readyz"),
+    path("metrics", metrics, name="metrics"),
 ]
 
 handler400 = "config.errors.bad_request"

@@ -35,6 +35,7 @@ from rentals.errors import (
     OutsideCountries,
     PriceChanged,
 )
+from rentals.measures import counted
 from rentals.models import Allocation, ApiKey, IdempotencyRecord, Membership, Notice, Order, Organization
 from rentals.models.orders import Via
 from rentals.models.organizations import Role
@@ -97,6 +98,7 @@ class _KeyTaken(Exception):
     """The key has a record already: leave the transaction and look at it."""
 
 
+@counted
 def place_order(
     *,
     organization: Organization,

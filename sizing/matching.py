@@ -42,6 +42,7 @@ from sizing.engine.workloads import (
     precision_of,
     task_of,
 )
+from sizing.measures import ANSWERS
 from sizing.nearest import helpful_changes, nearest_miss
 from sizing.survey import TOO_LITTLE, Search, Survey
 
@@ -56,6 +57,7 @@ def recommend(question: Question, *, now: datetime, limits: HardLimits | None = 
     Four queries at most when something is recommended, whatever the catalog's size: the counts, the catalog's version,
     the machines, the alternatives.
     """
+    ANSWERS.labels(task_of(question.workload)).inc()
     search = Search(question, limits or HardLimits(), now)
     survey = search.survey()
     version = catalog_version(now)

@@ -1,0 +1,24 @@
+"""The public page that says how old everything is: the providers' lists, and the work in the background."""
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from catalog.freshness import freshness
+from config.periodic import periodic_work
+
+
+@require_safe
+def status(request: HttpRequest) -> HttpResponse:
+    now = timezone.now()
+    lists, work = freshness(now), periodic_work(now)
+    context = {
+        "now": now,
+        "lists": lists,
+        "stale": sum(not each.fresh for each in lists),
+        "work": work,
+        "late": sum(not each.on_time for each in work or () if each.age is not None),
+        "unseen": sum(each.age is None for each in work or ()),
+    }
+    return render(request, "status.html", context)
