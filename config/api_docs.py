@@ -37,3 +37,5 @@ class DocsView(ApiView, SpectacularSwaggerSplitView):
     """The document as a page. Its viewer writes styles into the page, so this page alone allows them."""
 
     url_name = "api-schema"
+    # The framework's own answer to OPTIONS has no page to be shown on.
+    http_method_names = ["get", "head"]
