@@ -107,10 +107,9 @@ class MachineTable(Importable):
             if problem.field != "free_lots":
                 wrong.add(problem.field)
                 yield "memory" if problem.field == "gpu_memory_bytes" else problem.field, f"It {problem.message}"
-        if instance.before is not None and "lots" not in wrong:
-            before = int(instance.before["lots"])
-            if instance.lots < (rented := before - instance.free_lots):
-                yield "lots", str(LotsUnderRent(wanted=instance.lots, rented=rented))
+        rented = 0 if instance.before is None else instance.before["lots"] - instance.free_lots
+        if "lots" not in wrong and instance.lots < rented:
+            yield "lots", str(LotsUnderRent(wanted=instance.lots, rented=rented))
 
     def change(self, row: Any, planned: Planned, now: datetime) -> set[str]:
         saved = {"updated_at"}

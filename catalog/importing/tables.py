@@ -182,39 +182,41 @@ class Importable(ModelResource):
         """Note what would be done; `apply` does it."""
         changed = self.changed(instance)
         self._planned.append(Planned(instance, self._line, changed))
-        shown = {each.attribute: each for each in self.get_import_fields()}
         before, after = instance.before or {}, self._values(instance)
-        values = [(shown[name].column_name, before.get(name, ""), after[name]) for name in changed]
+        values = []
+        for each in self._fields:
+            if (name := each.attribute) in changed:
+                values.append((each.column_name, *map(each.widget.render, (before.get(name), after[name]))))
         self.plan.changes.append(Change(self._line, is_create, str(instance), values))
         if is_create:
             self.plan.new += 1
         else:
             self.plan.changed += 1
 
-    def _values(self, instance: Any) -> dict[str, str]:
-        return {each.attribute: each.export(instance) for each in self.get_import_fields()}
+    def _values(self, instance: Any) -> dict[str, Any]:
+        return {each.attribute: each.get_value(instance) for each in self._fields}
 
     def changed(self, instance: Any) -> tuple[str, ...]:
-        after = self._values(instance)
-        before = instance.before or {}
-        return tuple(name for name, value in after.items() if before.get(name, "") != value)
+        """The attributes that differ from what is there; all that a new row has."""
+        before, after = instance.before or {}, self._values(instance)
+        return tuple(name for name, value in after.items() if before.get(name) != value)
 
     # --- Exporting ----------------------------------------------------------------------------------------------------
 
     def texts(self, instance: Any) -> list[str]:
         """The row's cells as a file of it has them."""
-        return [self.export_field(each, instance) for each in self._exported]
+        return [self.export_field(each, instance) for each in self._fields]
 
     def values(self, instance: Any) -> dict[str, Any]:
         """The row's cells as JSON has them: counts are numbers, amounts are texts, unknown is null."""
         cells = {}
-        for each, text in zip(self._exported, self.texts(instance), strict=True):
+        for each, text in zip(self._fields, self.texts(instance), strict=True):
             value = each.get_value(instance)
             cells[each.column_name] = value if isinstance(value, bool | int | list) else (text or None)
         return cells
 
     @cached_property
-    def _exported(self) -> list[Any]:
+    def _fields(self) -> list[Any]:
         return self.get_import_fields()
 
     # --- Applying -----------------------------------------------------------------------------------------------------
