@@ -236,9 +236,10 @@ class Shape:
 
     @contextmanager
     def holding(self, statement: str, *values: Any) -> Iterator[psycopg.Connection[Any]]:
-        """A transaction that holds rows until the block ends."""
+        """A transaction that holds rows until the block ends; values in their order, or one dictionary."""
+        named = values and isinstance(values[0], dict)
         with psycopg.connect(self.superuser_url) as connection:
-            assert connection.execute(statement, values).fetchall()
+            assert connection.execute(statement, values[0] if named else values).fetchall()
             yield connection
             connection.rollback()
 
