@@ -7,7 +7,7 @@ Units: memory in bytes per GPU, prices in USD per hour for the whole offer (one 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -130,7 +130,7 @@ class Adapter(msgspec.Struct, frozen=True, kw_only=True):
     request: Callable[[str], Request]
 
 
-class Memory(msgspec.Struct, frozen=True):
+class Memory(NamedTuple):
     """A memory per GPU as a machine stores it: a figure always has its source, and an unknown one has none."""
 
     size_bytes: int | None
