@@ -14,6 +14,16 @@ from catalog.freshness import ago
 
 logger = logging.getLogger(__name__)
 
+# What people wait for; the hourly housekeeping is nobody's but the operator's, who sees it in the metrics.
+WORDS = {
+    "refresh-due-providers": "Refreshing the providers' lists",
+    "end-due-orders": "Ending terms that are over",
+    "announce-ends": "Announcing terms that end soon",
+    "send-notices": "Sending mails",
+    "send-webhooks": "Sending webhooks",
+    "tell-of-ends": "Telling webhooks of terms that end soon",
+    "check-saved-searches": "Looking for saved searches",
+}
 KEPT_SECONDS = 7 * 24 * 60 * 60
 # A run that is late by this much is nobody's worry yet: a worker may be busy, or just restarted.
 SLACK = timedelta(minutes=1)
@@ -30,7 +40,7 @@ class PeriodicWork:
 
     @property
     def label(self) -> str:
-        return self.name.replace("-", " ").capitalize()
+        return WORDS.get(self.name, self.name)
 
     @property
     def every_text(self) -> str:

@@ -378,9 +378,10 @@ LOGGING = {
     },
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "structured"}},
     "root": {"handlers": ["console"], "level": LOG_LEVEL},
-    # The demo prints its address and logins; a line for each request would carry them off the screen.
+    # The demo prints its address and logins; a line for each request and task would carry them off the screen.
     "loggers": {
         "django_structlog": {"level": "WARNING" if DEMO else LOG_LEVEL},
+        "celery.app.trace": {"level": "WARNING" if DEMO else LOG_LEVEL},
         # They log whole addresses and headers of outgoing requests, where secrets are.
         "httpx2": {"level": "WARNING"},
         "httpcore2": {"level": "WARNING"},
