@@ -9,6 +9,8 @@ from django.utils import timezone
 from playwright.sync_api import Page
 
 from catalog.models import Machine
+from rentals.models import WebhookAttempt
+from tests.factories import make_endpoint, make_order, make_search
 
 pytestmark = pytest.mark.browser
 
@@ -96,3 +98,21 @@ def test_an_organizations_pages_are_one_row_on_a_small_screen(open_page: Callabl
     assert last.evaluate("link => link === document.activeElement")
     assert box is not None
     assert 0 <= box["x"] < box["x"] + box["width"] <= 375
+
+
+def test_axe_finds_nothing_on_the_pages_of_webhooks_and_searches(open_page: Callable[..., Page], acme: Any) -> None:
+    endpoint, now = make_endpoint(acme, "https://example.com/" + "a-long-path/" * 30), timezone.now()
+    make_search(acme, now=now)
+    make_order(acme)
+    delivery = endpoint.deliveries.get()
+    WebhookAttempt.objects.create(
+        organization=acme, delivery=delivery, at=now, milliseconds=7, status=500, problem="No.", answer="x" * 500
+    )
+    one = f"/o/acme/webhooks/{endpoint.pk}/"
+    for width in (375, 1280):
+        page = open_page(width=width, user=acme.owner)
+        log = f"{one}deliveries/{delivery.pk}/"
+        for address in ("/o/acme/webhooks/", one, f"{one}remove/", log, "/o/acme/searches/"):
+            page.goto(address)
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, address
+            assert violations(page) == [], address
