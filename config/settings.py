@@ -149,7 +149,7 @@ CACHES = {
 
 # --- Periodic work ------------------------------------------------------------------------------------------------
 
-CELERY_BROKER_URL = REDIS_URL or "memory://"
+CELERY_BROKER_URL = REDIS_URL or "memory://localhost"
 CELERY_TASK_ALWAYS_EAGER = not REDIS_URL
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
@@ -291,6 +291,7 @@ REST_FRAMEWORK = {
     "DEFAULT_THROTTLE_RATES": {
         "anon": env("API_ANON_RATE", default="120/min"),
         "key": env("API_KEY_RATE", default="600/min"),
+        "wrong_key": env("API_WRONG_KEY_RATE", default="30/min"),
     },
     "EXCEPTION_HANDLER": "config.api_errors.problem_response",
     "UNAUTHENTICATED_USER": None,

@@ -10,12 +10,15 @@ import re
 import secrets
 import string
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from django.core.cache import cache
 from django.db import transaction
 from django.db.models import Q
 from django.utils.crypto import constant_time_compare
+from redis.exceptions import RedisError
 
 from rentals.audit import record
 from rentals.errors import InvalidApiKey, KeyNotAccepted, NotPermitted
@@ -33,6 +36,8 @@ _SECRET_LENGTH = 43
 _KEY = re.compile(rf"\Aberth_([A-Za-z0-9]{{{PREFIX_LENGTH}}})_([A-Za-z0-9]{{{_SECRET_LENGTH}}})\Z")
 # `last_used_at` is written at most this often: a busy key must not make a hot row.
 USE_IS_NOTED_EVERY = timedelta(minutes=1)
+# How long after its last use a key passes an address from which many wrong ones come.
+KNOWN_FOR = timedelta(days=30)
 
 
 def create_api_key(
@@ -72,7 +77,9 @@ def create_api_key(
         )
         record(organization, "api_key.created", at=now, actor=actor, via=via, object_id=prefix, name=name,
                scopes=chosen)  # fmt: skip
-    return key, f"berth_{prefix}_{secret}"
+    text = f"berth_{prefix}_{secret}"
+    _remember(text)
+    return key, text
 
 
 def revoke_api_key(organization: Organization, key_id: int, *, actor: User | None, via: str, now: datetime) -> ApiKey:
@@ -107,8 +114,27 @@ def authenticate(text: str, *, now: datetime) -> ApiKey:
         raise KeyNotAccepted("This API key has been revoked.")
     if not key.is_live(now):
         raise KeyNotAccepted("This API key has expired.")
-    _note_use(key, now)
+    if _note_use(key, now):
+        _remember(text)
     return key
+
+
+def is_known(text: str) -> bool:
+    """Whether this was a key when it was last used, as far as the cache remembers: no proof that it is one now."""
+    try:
+        return _KEY.match(text) is not None and cache.get(_known(text)) is not None
+    except (RedisError, OSError):
+        return False
+
+
+def _remember(text: str) -> None:
+    # A cache that is away must not take the service with it.
+    with suppress(RedisError, OSError):
+        cache.set(_known(text), 1, timeout=KNOWN_FOR.total_seconds())
+
+
+def _known(text: str) -> str:
+    return f"api-key:known:{_hash(text)}"
 
 
 def check_still_live(key: ApiKey, *, now: datetime) -> None:
@@ -120,15 +146,17 @@ def check_still_live(key: ApiKey, *, now: datetime) -> None:
         raise KeyNotAccepted("This API key has been revoked.")
 
 
-def _note_use(key: ApiKey, now: datetime) -> None:
+def _note_use(key: ApiKey, now: datetime) -> bool:
+    """Whether it was time to note it again."""
     since = now - USE_IS_NOTED_EVERY
     if key.last_used_at is not None and key.last_used_at > since:
-        return
+        return False
     unnoted = Q(last_used_at__isnull=True) | Q(last_used_at__lte=since)
     with tenant(key.organization_id):
         # Conditional: of many requests at the same moment one writes, the others find it written.
         ApiKey.objects.filter(unnoted, pk=key.pk).update(last_used_at=now)
     key.last_used_at = now
+    return True
 
 
 def _check_manages(organization: Organization, actor: User | None) -> None:

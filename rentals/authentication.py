@@ -10,10 +10,11 @@ from rest_framework.exceptions import AuthenticationFailed, NotAuthenticated, Pe
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
-from rentals.api_keys import authenticate
+from rentals.api_keys import authenticate, is_known
 from rentals.errors import KeyNotAccepted
 from rentals.models import ApiKey, Organization
 from rentals.models.api_keys import Scope
+from rentals.throttling import WrongKeyThrottle
 
 if TYPE_CHECKING:
     # The framework's views load this module by their settings: importing them here would go in a circle.
@@ -39,9 +40,14 @@ class ApiKeyAuthentication(BaseAuthentication):
         scheme, _, text = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
         if scheme.lower() != "bearer":
             return None
+        text, wrong = text.strip(), WrongKeyThrottle()
+        # A key that opened before is let through whatever else comes from its address.
+        if not is_known(text):
+            wrong.check(request)
         try:
-            key = authenticate(text.strip(), now=timezone.now())
+            key = authenticate(text, now=timezone.now())
         except KeyNotAccepted as error:
+            wrong.count(request)
             raise AuthenticationFailed(error.message) from error
         return None, key
 

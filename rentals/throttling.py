@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from redis.exceptions import RedisError
+from rest_framework.exceptions import Throttled
 from rest_framework.request import Request
 from rest_framework.throttling import AnonRateThrottle, SimpleRateThrottle
 
@@ -56,20 +57,26 @@ class BucketThrottle(SimpleRateThrottle):
             return True
 
     def _count(self, key: str) -> bool:
-        span = self.duration / BUCKETS
-        self.now = time.time()
-        newest = int(self.now // span)
-        names = {number: f"{key}:{number}" for number in range(newest - BUCKETS + 1, newest + 1)}
+        names = self._names(key)
+        newest = max(names)
         self.cache.add(names[newest], 0, timeout=int(self.duration * 2))
         self.cache.incr(names[newest])
-        counts = self.cache.get_many(names.values())
-        self.counted = {number: int(counts.get(name, 0)) for number, name in names.items()}
-        if sum(self.counted.values()) <= self.num_requests:
+        if self._read(names) <= self.num_requests:
             return True
         # What was refused does not count: who keeps asking gets in again as soon as who waits.
         self.cache.decr(names[newest])
         self.counted[newest] -= 1
         return False
+
+    def _names(self, key: str) -> dict[int, str]:
+        self.now = time.time()
+        newest = int(self.now // (self.duration / BUCKETS))
+        return {number: f"{key}:{number}" for number in range(newest - BUCKETS + 1, newest + 1)}
+
+    def _read(self, names: dict[int, str]) -> int:
+        counts = self.cache.get_many(names.values())
+        self.counted = {number: int(counts.get(name, 0)) for number, name in names.items()}
+        return sum(self.counted.values())
 
     def left(self) -> RateLeft:
         span = self.duration / BUCKETS
@@ -107,3 +114,26 @@ class AddressThrottle(BucketThrottle, AnonRateThrottle):
         if request.auth is not None:
             return None
         return self.cache_format % {"scope": self.scope, "ident": self.get_ident(request)}
+
+
+class WrongKeyThrottle(BucketThrottle):
+    """Wrong keys by one address. Only what fails is counted, and it is asked before a key is looked up."""
+
+    scope = "wrong_key"
+
+    def get_cache_key(self, request: Request, view: APIView | None) -> str:
+        return self.cache_format % {"scope": self.scope, "ident": self.get_ident(request)}
+
+    def check(self, request: Request) -> None:
+        """Raises: Throttled when the address sent too many wrong keys."""
+        try:
+            spent = self.rate and self._read(self._names(self.get_cache_key(request, None))) >= self.num_requests
+        except (RedisError, OSError):
+            logger.warning("Wrong keys are not counted: the cache is away.", exc_info=True)
+            return
+        if spent:
+            request._request.rate_limit = self.left()  # type: ignore[attr-defined]
+            raise Throttled(self.wait())
+
+    def count(self, request: Request) -> None:
+        self.allow_request(request, None)  # type: ignore[arg-type]

@@ -19,6 +19,7 @@ os.environ.update(
     IN_PROCESS_SCHEDULER="0",
     API_ANON_RATE="1000000/min",
     API_KEY_RATE="1000000/min",
+    API_WRONG_KEY_RATE="1000000/min",
     LOG_LEVEL="WARNING",
 )
 os.environ.setdefault("DATABASE_URL", "sqlite://:memory:")
