@@ -6,14 +6,16 @@ from decimal import Decimal
 from typing import Any, cast
 
 from django import forms
+from django.contrib.admin import site
 from django.http import QueryDict
 from django.utils.datastructures import MultiValueDict
 from django.utils.functional import cached_property
 
+from catalog.admin.completing import complete
 from catalog.models import Machine, Option
 from catalog.pricing import TERMS_DAYS
 from rentals.baskets import MAX_LOTS, MAX_NOTES, Basket, ChosenOption
-from rentals.models import Organization
+from rentals.models import Order, Organization
 from rentals.models.orders import Environment
 from rentals.models.organizations import Role
 from rentals.quotes import listed_options
@@ -43,6 +45,9 @@ class PlaceOrderForm(forms.Form):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        # A select would list every machine and every organization.
+        for name in ("organization", "machine"):
+            complete(self.fields[name], Order._meta.get_field(name), site)
         for option in self.options:
             self.fields[f"option-{option.slug}"] = forms.IntegerField(
                 label=option.name, required=False, min_value=0, max_value=option.max_quantity, initial=0,

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
+from django import forms
+from django.contrib.admin.helpers import ActionForm
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
@@ -13,6 +15,10 @@ from catalog.models import Machine
 
 CHUNK = 500
 MOST_DELETED = 1000
+
+
+class ReasonForm(ActionForm):
+    reason = forms.CharField(required=False, max_length=100, label="Reason")
 
 
 class Done(NamedTuple):

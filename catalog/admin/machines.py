@@ -2,9 +2,7 @@
 
 from typing import Any, cast
 
-from django import forms
 from django.contrib import admin, messages
-from django.contrib.admin.helpers import ActionForm
 from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, QueryDict
@@ -15,7 +13,8 @@ from django.utils.text import smart_split, unescape_string_literal
 from simple_history.admin import SimpleHistoryAdmin
 
 from catalog import wording
-from catalog.admin.bulk import BulkChange, change_listed, change_online, most_at_once
+from catalog.admin.bulk import BulkChange, ReasonForm, change_listed, change_online, most_at_once
+from catalog.admin.completing import CompletesReferences
 from catalog.admin.files import KeepsFiles
 from catalog.admin.filters import CountryFilter, GpuFilter, ProviderFilter
 from catalog.admin.forms import MachineForm, fill_pro_rata
@@ -36,12 +35,8 @@ SYNCED_FIELDS = (
 )  # fmt: skip
 
 
-class ReasonForm(ActionForm):
-    reason = forms.CharField(required=False, max_length=100, label="Reason")
-
-
 @admin.register(Machine)
-class MachineAdmin(KeepsFiles, PreviewsForm, SimpleHistoryAdmin):
+class MachineAdmin(KeepsFiles, CompletesReferences, PreviewsForm, SimpleHistoryAdmin):
     table = MachineTable
     form = MachineForm
     preview_buttons = (

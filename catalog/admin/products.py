@@ -3,6 +3,7 @@
 from django.contrib import admin
 from simple_history.admin import SimpleHistoryAdmin
 
+from catalog.admin.completing import CompletesReferences
 from catalog.admin.counted import CountsMachines
 from catalog.admin.files import KeepsFiles
 from catalog.admin.forms import GpuForm
@@ -35,7 +36,7 @@ class OptionAdmin(SimpleHistoryAdmin):
 
 
 @admin.register(GpuAlias)
-class GpuAliasAdmin(KeepsFiles):
+class GpuAliasAdmin(CompletesReferences, KeepsFiles):
     table = GpuAliasTable
     list_display = ("name", "gpu")
     list_select_related = ("gpu",)

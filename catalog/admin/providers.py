@@ -1,23 +1,129 @@
-"""Providers and their feeds."""
+"""Providers and their feeds: settings, what the last refreshes did, and the two things that staff may ask of one."""
 
-from typing import ClassVar
+from typing import Any, cast
 
-from django.contrib import admin
-from django.db import models
+from django.contrib import admin, messages
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import path, reverse
+from django.utils import timezone
+from django.views.decorators.http import require_POST
 from simple_history.admin import SimpleHistoryAdmin
 
 from catalog.admin.counted import CountsMachines
-from catalog.models import Provider
+from catalog.admin.feeds import lasted, rejected_rows
+from catalog.admin.provider_form import ProviderForm
+from catalog.models import FeedRun, FeedState, Provider
+from catalog.questions import REASON_LENGTH
+from catalog.refresh import NothingHeld, accept_held
+from catalog.refresh.turns import make_due
+
+SHOWN_RUNS = 10
+HELD = (FeedRun.Outcome.HELD, FeedRun.Outcome.SHRUNKEN)
+# What a refresh writes: a form that was opened before must not write an older time over it.
+NOT_STAFFS = {"id", "refreshed_at"}
+FEED_FIELDS = ("feed_url", "feed_format", "new_secret", "forget_secret")
 
 
 @admin.register(Provider)
 class ProviderAdmin(CountsMachines, SimpleHistoryAdmin):
     machine_field = "provider"
-    formfield_overrides: ClassVar = {models.URLField: {"assume_scheme": "https"}}
+    form = ProviderForm
+    change_form_template = "admin/catalog/provider_change_form.html"
     list_display = ("name", "slug", "invented", "feed_format", "refreshed_at", "machine_count")
     list_filter = ("invented", "feed_format")
     search_fields = ("name", "slug")
     show_full_result_count = False
-    # The form would show it.
-    exclude = ("feed_secret",)
     readonly_fields = ("refreshed_at",)
+    fieldsets = (
+        (None, {"fields": ("name", "slug", "website", "invented")}),
+        (
+            "Feed",
+            {
+                "fields": (
+                    "feed_format", "feed_url", "new_secret", "forget_secret", "feed_interval_seconds", "refreshed_at",
+                ),
+                "description": "Without a feed its machines are declared by the operator and never age.",
+            },
+        ),
+    )  # fmt: skip
+
+    def get_fieldsets(self, request: HttpRequest, obj: Provider | None = None) -> Any:
+        if obj is None or self.has_change_permission(request, obj):
+            return super().get_fieldsets(request, obj)
+        # Who may only look is not shown empty fields of a secret.
+        hidden = {"new_secret", "forget_secret"}
+        return [
+            (title, {**options, "fields": tuple(name for name in options["fields"] if name not in hidden)})
+            for title, options in self.fieldsets
+        ]
+
+    def save_model(self, request: HttpRequest, obj: Provider, form: Any, change: bool) -> None:
+        if not change:
+            super().save_model(request, obj, form, change)
+        else:
+            obj.save(update_fields=[one.name for one in obj._meta.concrete_fields if one.name not in NOT_STAFFS])
+        if obj.has_feed and set(form.changed_data) & set(FEED_FIELDS):
+            make_due(obj, timezone.now())
+
+    # --- The feed's page ----------------------------------------------------------------------------------------------
+
+    def get_urls(self) -> list[Any]:
+        wrap = self.admin_site.admin_view
+        return [
+            path("<int:pk>/refresh/", wrap(require_POST(self.refresh_view)), name="catalog_provider_refresh"),
+            path("<int:pk>/accept/", wrap(require_POST(self.accept_view)), name="catalog_provider_accept"),
+            *super().get_urls(),
+        ]
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> Any:
+        number = int(object_id) if object_id.isascii() and object_id.isdigit() and len(object_id) < 19 else 0
+        runs = list(FeedRun.objects.filter(provider=number)[:SHOWN_RUNS])
+        over = next((run for run in runs if run.outcome != FeedRun.Outcome.RUNNING), None)
+        state = FeedState.objects.filter(provider=number).first()
+        context = {
+            "runs": [(run, lasted(run)) for run in runs],
+            "state": state,
+            "last_run": over,
+            "rejected": rejected_rows(over) if over and over.rejected else "",
+            "is_held": over is not None and over.outcome in HELD,
+            "accepted_until": state.accepted_until if state else None,
+            "reason_length": REASON_LENGTH,
+            **(extra_context or {}),
+        }
+        return super().change_view(request, object_id, form_url, context)
+
+    def refresh_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Let the list be fetched at the next opportunity, whatever was planned."""
+        provider = self._provider(request, pk)
+        if provider.has_feed:
+            make_due(provider, timezone.now())
+            messages.success(request, "Its list is fetched at once: open this page again in a few seconds.")
+        else:
+            messages.error(request, f"{provider} has no feed: nothing can be fetched.")
+        return self._back(provider)
+
+    def accept_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """The list that was held is what the provider really offers."""
+        provider = self._provider(request, pk)
+        try:
+            accept_held(provider, cast(User, request.user), request.POST.get("reason", ""), timezone.now())
+        except NothingHeld as nothing:
+            messages.error(request, str(nothing))
+        except ValidationError as error:
+            messages.error(request, " ".join(error.messages))
+        else:
+            messages.success(request, "Accepted: the next list is applied although it differs so much.")
+        return self._back(provider)
+
+    def _provider(self, request: HttpRequest, pk: int) -> Provider:
+        if not self.has_change_permission(request):
+            raise PermissionDenied
+        return get_object_or_404(Provider, pk=min(pk, 2**63 - 1))
+
+    def _back(self, provider: Provider) -> HttpResponse:
+        return redirect(reverse("admin:catalog_provider_change", args=[provider.pk]))

@@ -173,6 +173,9 @@ def test_b085_memory_is_shown_again_as_it_was_entered(staff: Client, figure: str
         ({"name": "a\x00b"}, "name"),
         ({"name": "x" * 161}, "name"),
         ({"gpu": "999999"}, "gpu"),
+        ({"gpu": "9" * 30}, "gpu"),
+        ({"gpu": "abc"}, "gpu"),
+        ({"provider": "-1"}, "provider"),
         ({"gpu_count": "0"}, "gpu_count"),
         ({"gpu_count": "99"}, "gpu_count"),
         ({"gpu_count": "9" * 30}, "gpu_count"),
@@ -349,7 +352,7 @@ def test_a_feed_needs_both_halves_and_a_refresh_is_not_typed_in(staff: Client) -
     url = "/admin/catalog/provider/add/"
     new = {"slug": "north", "name": "North", "feed_url": "https://feed.example/", "feed_interval_seconds": "60"}
     assert set(send(staff, url, new)) == {"__all__"}
-    assert send(staff, url, {**new, "feed_format": "native", "refreshed_at_0": "2026-12-01"}) == {}
+    assert send(staff, url, {**new, "feed_format": "berth", "refreshed_at_0": "2026-12-01"}) == {}
     assert Provider.objects.get().refreshed_at is None
 
 

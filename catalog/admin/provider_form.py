@@ -1,0 +1,56 @@
+"""A provider with its feed, whose secret goes in and never comes out."""
+
+from typing import Any, ClassVar, cast
+
+from django import forms
+
+from catalog.feeds import ADAPTERS
+from catalog.models import Provider
+
+
+class ProviderForm(forms.ModelForm):
+    website = forms.URLField(required=False, max_length=200, assume_scheme="https")
+    feed_format = forms.ChoiceField(required=False)
+    new_secret = forms.CharField(
+        label="Secret of the feed",
+        required=False,
+        max_length=500,
+        strip=True,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+    )
+    forget_secret = forms.BooleanField(label="Forget the secret", required=False)
+
+    class Meta:
+        model = Provider
+        # The address tells a form of its kind only by its validator; a browser's own check would refuse demo feeds.
+        fields = ("name", "slug", "website", "invented", "feed_url", "feed_format", "feed_interval_seconds")
+        widgets: ClassVar = {"feed_url": forms.TextInput(attrs={"class": "vLargeTextField", "inputmode": "url"})}
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if "feed_format" in self.fields:
+            known = [(slug, adapter.label) for slug, adapter in ADAPTERS.items()]
+            stored = self.instance.feed_format
+            if stored and stored not in ADAPTERS:
+                known.append((stored, f"{stored} (not known any more)"))
+            cast(forms.ChoiceField, self.fields["feed_format"]).choices = [("", "No feed"), *known]
+        if "new_secret" in self.fields:
+            there = "One is kept; write another to replace it." if self.instance.feed_secret else "None is kept."
+            self.fields["new_secret"].help_text = f"Sent to the feed with each request, never shown again. {there}"
+
+    def clean_new_secret(self) -> str:
+        secret: str = self.cleaned_data["new_secret"]
+        if secret and not (secret.isascii() and secret.isprintable()):
+            raise forms.ValidationError("A secret has letters, digits and signs of ASCII alone, on one line.")
+        return secret
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        secret, forget = cleaned.get("new_secret"), cleaned.get("forget_secret")
+        if secret and forget:
+            self.add_error("forget_secret", "Write a new secret or forget the one that is there, not both.")
+        elif secret:
+            self.instance.feed_secret = secret
+        elif forget:
+            self.instance.feed_secret = ""
+        return cleaned
