@@ -142,7 +142,11 @@ def _host(row: Row, count: int, lots: int) -> tuple[str | None, int | None, froz
     total = None if row.host_gpu_count is None else fields.lots(row.host_gpu_count, "host_gpu_count", least=count)
     if row.gpu_ids is None:
         return host, total, None
-    ids = [fields.identifier(one, "gpu_ids", "gpu_ids") for one in row.gpu_ids] if type(row.gpu_ids) is list else []
+    ids = (
+        [fields.identifier(one, "gpu_ids", "gpu_ids", least=0) for one in row.gpu_ids]
+        if type(row.gpu_ids) is list
+        else []
+    )
     if len(set(ids)) != count:
         raise Fault("gpu_ids_invalid", f"“gpu_ids” must name each of the {count} GPUs once.")
     return host, total, frozenset(ids)

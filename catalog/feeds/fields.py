@@ -76,22 +76,22 @@ def unknown_fields(unknown: list[str], known: Collection[str]) -> NoReturn:
     raise Fault("unknown_field", f"{shown(unknown[0])} is no field of this format{hint}")
 
 
-def identifier(value: Any, field: str, code: str) -> str:
-    """What a provider calls something: a whole number above 0, or a text of printable characters."""
+def identifier(value: Any, field: str, code: str, *, least: int = 1) -> str:
+    """What a provider calls something: a whole number from `least`, or a text of printable characters."""
     if value is None:
-        raise Fault(f"{code}_missing", f"“{field}” is missing: without it the offer cannot be found again.")
-    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        raise Fault(f"{code}_missing", f"“{field}” is missing: without it nothing tells this one from others.")
+    if isinstance(value, int) and not isinstance(value, bool) and value >= least:
         value = str(value)
-    if isinstance(value, str) and _is_name(value):
+    if isinstance(value, str) and _is_name(value) and (least == 0 or value.strip("0")):
         return value
     raise Fault(
         f"{code}_invalid",
-        f"“{field}” is {shown(value)}; give a whole number above 0 or a text of up to {LONGEST_ID} characters.",
+        f"“{field}” is {shown(value)}; give a whole number from {least} or a text of up to {LONGEST_ID} characters.",
     )
 
 
 def _is_name(text: str) -> bool:
-    return len(text) <= LONGEST_ID and text.isprintable() and text == text.strip() and text.strip("0") != ""
+    return 0 < len(text) <= LONGEST_ID and text.isprintable() and text == text.strip()
 
 
 def text(value: Any, field: str, code: str, most: int) -> str:
