@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from catalog.feeds import Rejection
 from catalog.models import FeedAbsence, Machine, Provider
-from catalog.refresh.rows import FACTS, HOURLY_USD, IDENTITY, Row
+from catalog.refresh.rows import FACTS, HOURLY_USD, IDENTITY, TIER, Row
 
 _OWN = ("id", "external_id", "name", "lots", "free_lots", "online")
 # A price that moves by more is a slip of a unit or of a decimal point, until somebody says otherwise.
@@ -59,11 +59,16 @@ def compare(provider: Provider, rows: dict[str, Row], rejections: list[Rejection
             _count_price(found, facts[HOURLY_USD], row.facts[HOURLY_USD])
         if free_lots < lots:
             _rented(found, machine_id, offered=row is not None and row.online)
-        elif row is None:
+            continue
+        if row is None:
             # Also a machine that was declared before its provider had a list: it is not in it.
             if online:
                 found.gone.append(machine_id)
-        elif _same(row, name, lots, online, facts):
+            continue
+        # Of an offer that cannot be rented the lots say nothing.
+        if not row.online and facts[TIER] == row.facts[TIER]:
+            row = row._replace(lots=lots)
+        if (online, lots, facts) == (row.online, row.lots, row.facts) and _bears(name, row):
             found.unchanged += 1
             if row.online and machine_id in found.absent:
                 found.back.append(machine_id)
@@ -99,12 +104,6 @@ def _rented(found: Differences, machine_id: int, *, offered: bool) -> None:
         found.back.append(machine_id)
     elif not offered and machine_id not in found.absent:
         found.left_out.append(machine_id)
-
-
-def _same(row: Row, name: str, lots: int, online: bool, facts: tuple[Any, ...]) -> bool:
-    # Of an offer that cannot be rented the lots say nothing.
-    same_presence = online == row.online and (lots == row.lots or not row.online)
-    return same_presence and facts == row.facts and _bears(name, row)
 
 
 def _is_another(facts: tuple[Any, ...], row: Row) -> bool:

@@ -27,6 +27,7 @@ FACTS = (
     "price_7_days_usd",
     "price_30_days_usd",
 )
+TIER = FACTS.index("tier")
 HOURLY_USD = FACTS.index("hourly_usd")
 # Of these, what the machine is; the rest is what it costs and for how long.
 IDENTITY = slice(0, FACTS.index("memory_source") + 1)
