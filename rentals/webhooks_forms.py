@@ -22,7 +22,10 @@ class NewEndpointForm(forms.Form):
         widget=forms.URLInput(attrs={"placeholder": "https://example.com/berth", "inputmode": "url"}),
     )
     description = forms.CharField(
-        label="Description", max_length=MAX_DESCRIPTION, required=False, help_text="For you, such as “billing”. May stay empty."
+        label="Description",
+        max_length=MAX_DESCRIPTION,
+        required=False,
+        help_text="For you, such as “billing”. May stay empty.",
     )
     events = forms.MultipleChoiceField(
         label="Events",

@@ -12,6 +12,7 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -88,16 +89,27 @@ def send_webhooks(clock: Clock) -> int:
                 flying[pool.submit(request, shot)] = shot
 
         for organization_id, endpoint_id in waiting:
-            take(organization_id, endpoint_id)
+            with _alone(endpoint_id):
+                take(organization_id, endpoint_id)
         while flying:
             done, _ = wait(flying, return_when=FIRST_COMPLETED)
             for future in done:
                 shot, outcome = flying.pop(future), future.result()
-                note(shot, outcome, clock())
-                delivered += not outcome.problem
-                if outcome.status is not None:
-                    take(shot.endpoint.organization_id, shot.endpoint.pk)
+                with _alone(shot.endpoint.pk):
+                    note(shot, outcome, clock())
+                    delivered += not outcome.problem
+                    if outcome.status is not None:
+                        take(shot.endpoint.organization_id, shot.endpoint.pk)
     return delivered
+
+
+@contextmanager
+def _alone(endpoint_id: int) -> Iterator[None]:
+    """The trouble of one endpoint stays its own: what it has waiting is sent when its claim has run out."""
+    try:
+        yield
+    except Exception:
+        logger.exception("The webhook endpoint %s could not be served now.", endpoint_id)
 
 
 def claim(organization_id: int, endpoint_id: int, now: datetime) -> Shot | None:
@@ -105,7 +117,8 @@ def claim(organization_id: int, endpoint_id: int, now: datetime) -> Shot | None:
     until = now + CLAIM
     with tenant(organization_id), transaction.atomic():
         free = WebhookEndpoint.objects.filter(pk=endpoint_id, enabled=True, next_send_at__lte=now)
-        if not free.update(next_send_at=until):
+        # A row that somebody holds is passed over: waiting for it would hold up all others of the sweep.
+        if free.select_for_update(skip_locked=True).first() is None or not free.update(next_send_at=until):
             return None
         due = WebhookDelivery.objects.filter(endpoint=endpoint_id, state=State.PENDING, next_attempt_at__lte=now)
         delivery = due.select_related("event", "endpoint").order_by("next_attempt_at", "id").first()

@@ -73,6 +73,31 @@ def test_an_order_is_placed_while_a_slow_endpoint_has_a_worker_in_hand(settings)
     assert Order.objects.count() == 2
 
 
+def test_an_endpoint_whose_row_is_held_is_passed_over_and_the_others_are_served(settings):
+    now, acme, held, go_on = timezone.now(), make_organization("acme"), threading.Event(), threading.Event()
+    with receiving(settings) as first, receiving(settings) as second, ThreadPoolExecutor(1) as pool:
+        endpoint = make_endpoint(acme, first.url, now=now)
+        make_endpoint(acme, second.url, now=now)
+        make_order(acme, placement={"now": now})
+
+        def hold():
+            try:
+                with transaction.atomic():
+                    WebhookEndpoint.objects.select_for_update().get(pk=endpoint.pk)
+                    held.set()
+                    go_on.wait(30)
+            finally:
+                connections.close_all()
+
+        holding = pool.submit(hold)
+        assert held.wait(30)
+        assert send_webhooks(lambda: now) == 1
+        assert (len(first.received), len(second.received)) == (0, 1)
+        go_on.set()
+        holding.result(30)
+        assert send_webhooks(lambda: now) == 1
+
+
 def test_sweeps_at_once_tell_of_an_end_once():
     acme = make_organization("acme")
     make_endpoint(acme)

@@ -10,9 +10,10 @@ from django.core import mail
 
 from rentals import tasks
 from rentals.invariants import violations
-from rentals.models import AuditEvent, Order, WebhookAttempt, WebhookDelivery, WebhookEvent
+from rentals.models import AuditEvent, Order, WebhookAttempt, WebhookDelivery, WebhookEndpoint, WebhookEvent
 from rentals.webhooks_failing import DEAD_AFTER
 from rentals.webhooks_sending import CLAIM, REST, WAITS, claim, note, request, send_webhooks
+from rentals.webhooks_signing import seal
 from tests.factories import make_endpoint, make_machine, make_member, make_order
 from tests.rentals.receivers import receiving, until
 from tests.tenancy import as_in_production
@@ -219,6 +220,18 @@ def test_the_claims_of_a_worker_that_was_away_for_long_do_no_harm(acme, endpoint
     assert send(now + CLAIM) == 1
     note(late, outcome, now + CLAIM)
     assert WebhookDelivery.objects.get().state == "delivered"
+
+
+def test_the_trouble_of_one_endpoint_stays_its_own(acme, globex, receiver, now, caplog):
+    broken = make_endpoint(acme, receiver.url, now=now)
+    make_endpoint(globex, receiver.url, now=now)
+    for organization in (acme, globex):
+        make_order(organization, placement={"now": now})
+    # No secret of ours: nothing can be signed with it.
+    WebhookEndpoint.objects.filter(pk=broken.pk).update(secret=seal("whsec_ä"))
+    assert send(now) == 1
+    assert "could not be served now" in caplog.text
+    assert json.loads(receiver.received[0].body)["organization"] == "globex"
 
 
 def test_periodic_work_reaches_every_tenant_without_being_one(acme, globex, receiver, now):
