@@ -113,6 +113,12 @@ def may_order(policy: OrganizationPolicy | None) -> tuple[str, ...]:
     return tuple(role.value for role in ORDERING_ROLES[: [r.value for r in ORDERING_ROLES].index(least) + 1])
 
 
+def permits_ordering(membership: Membership | None, policy: OrganizationPolicy | None) -> bool:
+    """Whether this member may order here. Who may also sees and works with what was ordered: connection details, lots,
+    SSH keys."""
+    return membership is not None and membership.role in may_order(policy)
+
+
 def check_machine(policy: OrganizationPolicy | None, machine: Machine) -> None:
     """Raises: PolicyViolation."""
     if policy is None:

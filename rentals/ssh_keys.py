@@ -18,6 +18,7 @@ from django.db import transaction
 from rentals.audit import name_of, record
 from rentals.errors import InvalidSshKey, NotPermitted
 from rentals.models import Membership, Organization, SshKey
+from rentals.policies import permits_ordering, policy_of
 
 MAX_KEYS = 50
 MAX_COMMENT = 100
@@ -113,8 +114,8 @@ def remove_key(member: Membership, key_id: int, *, now: datetime) -> SshKey:
 
 def _check_may(member: Membership) -> None:
     current = Membership.objects.filter(pk=member.pk).first()
-    if current is None or not current.may_order:
-        raise NotPermitted("Your role in this organization may look, not change keys. Ask an owner or admin.")
+    if not permits_ordering(current, policy_of(member.organization)):
+        raise NotPermitted("Only members who may order see and change the organization's keys. Ask an owner or admin.")
 
 
 def _decoded(encoded: str) -> bytes:

@@ -14,6 +14,7 @@ from rentals.documents import order_document
 from rentals.errors import OrderOver
 from rentals.models import Order
 from rentals.models.orders import Status
+from rentals.policies import permits_ordering, policy_of
 from rentals.receipts import receipt
 from rentals.scoping import TenantRequest, nothing_done, organization_page
 
@@ -74,8 +75,8 @@ def _set_state(request: TenantRequest, order_id: UUID, number: int, verb) -> Htt
         raise Http404("This order has no such lot.")
     if request.method != "POST":
         return nothing_done(request, "order", found.pk)
-    if not request.membership.may_order:
-        messages.error(request, "Your role in this organization may look, not stop or start. Ask an owner or admin.")
+    if not _may(request):
+        messages.error(request, "Only members who may order stop and start lots. Ask an owner or admin.")
         return _page(request, found, 403)
     now = timezone.now()
     try:
@@ -88,10 +89,14 @@ def _set_state(request: TenantRequest, order_id: UUID, number: int, verb) -> Htt
 
 
 def _page(request: TenantRequest, found: Order, status: int) -> HttpResponse:
-    membership = request.membership
-    shown = receipt(found, now=timezone.now(), connections=membership.may_order)
-    context = {"receipt": shown, "order": found, "membership": membership}
+    may = _may(request)
+    shown = receipt(found, now=timezone.now(), connections=may)
+    context = {"receipt": shown, "order": found, "may_order": may}
     return render(request, "rentals/order.html", context, status=status)
+
+
+def _may(request: TenantRequest) -> bool:
+    return permits_ordering(request.membership, policy_of(request.organization))
 
 
 def _order(request: TenantRequest, order_id: UUID) -> Order:

@@ -9,6 +9,7 @@ from django.views.decorators.http import require_safe
 
 from catalog.models import Machine
 from rentals.plans import GOALS, NAMES, PlannerForm, plan
+from rentals.policies import permits_ordering, policy_of
 from rentals.scoping import TenantRequest, organization_page
 from sizing.fields import shown
 
@@ -40,6 +41,5 @@ def _machines() -> QuerySet[Machine]:
 
 
 def _show(request: TenantRequest, form: PlannerForm, status: int = 200, **context: object) -> HttpResponse:
-    return render(
-        request, "rentals/planner.html", {"form": form, "membership": request.membership, **context}, status=status
-    )
+    may = permits_ordering(request.membership, policy_of(request.organization))
+    return render(request, "rentals/planner.html", {"form": form, "may_order": may, **context}, status=status)

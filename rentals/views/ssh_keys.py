@@ -1,4 +1,4 @@
-"""An organization's SSH public keys: list, add, remove. Everybody in it may look; who may order may change."""
+"""An organization's SSH public keys: list, add, remove, for those who may order."""
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -11,6 +11,7 @@ from rentals import ssh_keys as acts
 from rentals.delivery_forms import SshKeyForm
 from rentals.errors import InvalidSshKey, NotPermitted
 from rentals.models import SshKey
+from rentals.policies import permits_ordering, policy_of
 from rentals.scoping import TenantRequest, nothing_done, organization_page
 
 _MAX_ID = 2**63 - 1
@@ -21,8 +22,8 @@ _MAX_ID = 2**63 - 1
 def ssh_keys(request: TenantRequest) -> HttpResponse:
     if request.method != "POST":
         return _list(request, SshKeyForm())
-    if not request.membership.may_order:
-        raise PermissionDenied("Your role in this organization may look, not change keys. Ask an owner or admin.")
+    if not _may(request):
+        raise PermissionDenied("Only members who may order change the organization's keys. Ask an owner or admin.")
     form = SshKeyForm(request.POST)
     if not form.is_valid():
         return _list(request, form, status=400)
@@ -55,7 +56,12 @@ def remove(request: TenantRequest, ssh_key_id: int) -> HttpResponse:
     return redirect("ssh-keys", request.organization.slug)
 
 
+def _may(request: TenantRequest) -> bool:
+    return permits_ordering(request.membership, policy_of(request.organization))
+
+
 def _list(request: TenantRequest, form: SshKeyForm, *, status: int = 200) -> HttpResponse:
-    rows = SshKey.objects.for_organization(request.organization)
-    context = {"form": form, "rows": rows, "membership": request.membership}
+    may = _may(request)
+    rows = SshKey.objects.for_organization(request.organization) if may else SshKey.objects.none()
+    context = {"form": form, "rows": rows, "may_order": may}
     return render(request, "rentals/ssh_keys.html", context, status=status)

@@ -179,7 +179,7 @@ def test_a_viewer_looks_at_the_organization_and_changes_nothing(sweep):
     assert world.theirs.organization.name in sweep.seen
     for hidden in (
         "gpu.quillmere.example", "quillmere-login", "door of", "invited@quillmere.example", "both quillmere",
-        "hooks.quillmere.example",
+        "hooks.quillmere.example", "quillmere@laptop",
     ):  # fmt: skip
         assert hidden not in sweep.seen
 

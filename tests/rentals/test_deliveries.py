@@ -8,7 +8,7 @@ from django.urls import reverse
 from rentals.cancellations import cancel_order
 from rentals.deliveries import Details, deliver, to_deliver
 from rentals.errors import InvalidConnection, NotPermitted, OrderOver
-from rentals.models import AuditEvent, Connection
+from rentals.models import AuditEvent, Connection, OrganizationPolicy
 from tests.factories import make_delivered, make_machine, make_member, make_order, make_ssh_key, make_user
 
 
@@ -42,6 +42,23 @@ def test_viewers_documents_and_the_trail_do_not_tell_how_a_lot_is_reached(client
     assert "gpu7" not in order_page(client, order, viewer)
     assert b"gpu7" not in client.get(f"/o/acme/orders/{order.pk}/receipt.json").content
     assert not any("gpu7" in str(event.data) for event in AuditEvent.objects.all())
+
+
+def test_the_policy_says_who_is_told_how_a_lot_is_reached_and_who_stops_it(client, acme, now):
+    """Who may order: one rule for the order, its connection details and its lots."""
+    order = make_order(acme, placement={"now": now - timedelta(hours=1)})
+    make_delivered(order, host="gpu7.example.net")
+    OrganizationPolicy.objects.create(organization=acme, order_role="admin", changed_at=now)
+    member = make_member(acme)
+    html = order_page(client, order, member)
+    assert "gpu7" not in html
+    assert "Stop lot" not in html
+    assert "Order again" not in html
+    assert client.post(f"/o/acme/orders/{order.pk}/allocations/1/stop/").status_code == 403
+    assert order.allocations.get().state == "running"
+    html = order_page(client, order, make_member(acme, "admin"))
+    assert "gpu7" in html
+    assert "Stop lot" in html
 
 
 def test_what_is_over_is_not_told_any_more(client, acme, now):

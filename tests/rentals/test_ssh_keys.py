@@ -6,7 +6,7 @@ import pytest
 from django.urls import reverse
 
 from rentals.errors import InvalidSshKey
-from rentals.models import AuditEvent, SshKey
+from rentals.models import AuditEvent, OrganizationPolicy, SshKey
 from rentals.ssh_keys import MAX_KEYS, read_key
 from tests.factories import make_member, make_ssh_key, ssh_line
 
@@ -128,11 +128,15 @@ def test_a_private_key_is_neither_kept_nor_shown_again(client, acme):
     assert b"secretsecret" not in response.content
 
 
-def test_a_viewer_looks_and_changes_nothing(client, acme):
+@pytest.mark.parametrize(("role", "least"), [("viewer", None), ("member", "admin"), ("admin", "owner")])
+def test_who_may_not_order_by_role_or_policy_sees_and_changes_no_key(client, acme, now, role, least):
     key = make_ssh_key(acme)
-    client.force_login(make_member(acme, "viewer"))
+    if least:
+        OrganizationPolicy.objects.create(organization=acme, order_role=least, changed_at=now)
+    client.force_login(make_member(acme, role))
     html = client.get(PAGE).content.decode()
-    assert "ada@laptop" in html
+    assert "ada@laptop" not in html
+    assert "Members who may order see, add and remove keys." in html
     assert "Add key" not in html
     assert client.post(PAGE, {"key": ssh_line("bob")}).status_code == 403
     assert client.post(reverse("ssh-key-remove", args=["acme", key.pk])).status_code == 403
