@@ -1,18 +1,19 @@
 """What every importable table has in common: rows by their natural key, what would change, all or nothing."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, ClassVar, NamedTuple
 
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
-from django.db import IntegrityError, models, transaction
+from django.db import IntegrityError, connection, models, transaction
 from import_export.instance_loaders import BaseInstanceLoader  # type: ignore[import-untyped]
 from import_export.resources import ModelResource  # type: ignore[import-untyped]
-from simple_history.utils import bulk_create_with_history, bulk_update_with_history
+from simple_history.utils import bulk_create_with_history
 from tablib import Dataset  # type: ignore[import-untyped]
 
 from catalog.importing.reading import Fault, Table
@@ -194,7 +195,7 @@ class Importable(ModelResource):
             self.plan.changed += 1
 
     def _values(self, instance: Any) -> dict[str, Any]:
-        return {each.attribute: each.get_value(instance) for each in self._fields}
+        return {name: getattr(instance, name, None) for name in self._attributes}
 
     def changed(self, instance: Any) -> tuple[str, ...]:
         """The attributes that differ from what is there; all that a new row has."""
@@ -205,15 +206,25 @@ class Importable(ModelResource):
 
     def texts(self, instance: Any) -> list[str]:
         """The row's cells as a file of it has them."""
-        return [self.export_field(each, instance) for each in self._fields]
+        return [render(read(instance)) for read, render in self._cells]
 
     def values(self, instance: Any) -> dict[str, Any]:
         """The row's cells as JSON has them: counts are numbers, amounts are texts, unknown is null."""
         cells = {}
         for each, text in zip(self._fields, self.texts(instance), strict=True):
-            value = each.get_value(instance)
+            value = getattr(instance, each.attribute, None)
             cells[each.column_name] = value if isinstance(value, bool | int | list) else (text or None)
         return cells
+
+    @cached_property
+    def _cells(self) -> list[tuple[Callable[[Any], Any], Callable[[Any], str]]]:
+        """How each cell is read from an instance and written, found once and not for each of a million cells."""
+        own = ((each, getattr(self, f"dehydrate_{each.column_name}", None)) for each in self._fields)
+        return [(made, str) if made else (attrgetter(each.attribute), each.widget.render) for each, made in own]
+
+    @cached_property
+    def _attributes(self) -> list[str]:
+        return [each.attribute for each in self._fields]
 
     @cached_property
     def _fields(self) -> list[Any]:
@@ -263,12 +274,28 @@ class Importable(ModelResource):
                 raise Unapplicable(Fault("was deleted meanwhile. Upload the file again.", each.line))
             fields |= self.change(locked[each.instance.pk], each, now)
         rows, names = [locked[key] for key in sorted(locked)], sorted(fields)
+        write_fields(rows, names)
         if hasattr(model, "history"):
-            bulk_update_with_history(
-                rows, model, names, batch_size=CHUNK, default_user=user, default_change_reason=reason
+            model.history.bulk_history_create(
+                rows, batch_size=CHUNK, update=True, default_user=user, default_change_reason=reason, default_date=now
             )
-        else:
-            model._default_manager.bulk_update(rows, names, batch_size=CHUNK)
+
+
+def write_fields(rows: list[Any], names: list[str]) -> None:
+    """Write these fields of the rows, each by a statement of its own that is sent once for all of them.
+
+    Django's `bulk_update` makes one statement of a branch for every row and value, which takes ten times as long; the
+    rows are locked meanwhile.
+    """
+    fields = [rows[0]._meta.get_field(name) for name in names]
+    quoted = connection.ops.quote_name
+    sets = ", ".join(f"{quoted(one.column)} = %s" for one in fields)
+    table, key = quoted(rows[0]._meta.db_table), rows[0]._meta.pk
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            f"UPDATE {table} SET {sets} WHERE {quoted(key.column)} = %s",
+            [[one.get_db_prep_save(getattr(row, one.attname), connection) for one in (*fields, key)] for row in rows],
+        )
 
 
 class Unapplicable(Exception):
