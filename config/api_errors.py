@@ -20,7 +20,8 @@ from catalog.api_view import ApiView
 from config.api_parser import UnreadMedia
 from config.rental_problems import RefusedWish
 from rentals.api.problems import TITLES, document
-from rentals.errors import Busy, RentalError
+from rentals.errors import Busy, RentalError, Unreachable
+from rentals.ordering import is_lock_timeout
 from sizing.forms import InputError
 
 PROBLEM_JSON = "application/problem+json"
@@ -49,9 +50,11 @@ class ProblemHandler(ExceptionHandler):
     def convert_known_exceptions(self, exc: Exception) -> Exception:
         if isinstance(exc, RentalError):
             return RefusedWish(exc)
-        if isinstance(exc, (OperationalError, InterfaceError)):
-            # The database is away or too busy; reported with its trace, and the client may come again.
+        # The database is away or too busy; reported with its trace, and the client may come again.
+        if isinstance(exc, OperationalError) and is_lock_timeout(exc):
             return RefusedWish(Busy())
+        if isinstance(exc, (OperationalError, InterfaceError)):
+            return RefusedWish(Unreachable())
         return super().convert_known_exceptions(exc)
 
     def should_not_handle(self, exc: Exception) -> bool:

@@ -1,6 +1,7 @@
 """Error pages: what happened, what to do next, and the id under which the operator finds it in the log."""
 
 import logging
+import sys
 from collections.abc import Callable, Iterable
 
 from django.conf import settings
@@ -19,6 +20,7 @@ from django.template import loader
 from redis.exceptions import RedisError
 
 from config.api_errors import is_api, problem_page, request_id
+from config.outages import DATABASE_AWAY, database_away
 
 logger = logging.getLogger(__name__)
 
@@ -124,6 +126,9 @@ class CacheAwayPage:
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """Without context processors, session and database: whichever of them failed must not fail again here."""
+    # What a middleware met is the exception that is being handled at this moment.
+    if isinstance(sys.exc_info()[1], DATABASE_AWAY):
+        return database_away(request)
     if is_api(request):
         return problem_page(request, 500)
     page = loader.get_template("500.html").render({"request_id": request_id()})

@@ -91,6 +91,7 @@ MIDDLEWARE = [
     # Last, so that the page is rendered with everything that the others put on the request.
     "config.errors.MethodNotAllowedPage",
     "config.errors.CacheAwayPage",
+    "config.outages.DatabaseAwayPage",
 ]
 
 ROOT_URLCONF = "config.urls"
@@ -128,7 +129,14 @@ if _database["ENGINE"] == "django.db.backends.sqlite3":
 else:
     # lock_timeout bounds how long an order waits for a row: an error a client can retry, never a hung worker.
     # The pool is one of each process: more connections than gunicorn's threads, which would otherwise queue for them.
-    _database["OPTIONS"] = {"pool": {"min_size": 1, "max_size": 12}, "options": "-c lock_timeout=3000"}
+    # A database that is away is told within seconds, and asked again for as long as somebody wants it: a pool that
+    # gave up for minutes would stay away long after the server is back.
+    _database["OPTIONS"] = {
+        "pool": {"min_size": 1, "max_size": 12, "timeout": 2, "reconnect_timeout": 1},
+        "options": "-c lock_timeout=3000",
+        "connect_timeout": 2,
+        "tcp_user_timeout": 5000,
+    }
     # The tables' owner, for `migrate` alone: whoever serves connects as a role that owns nothing.
     if env("DATABASE_OWNER_URL", default=""):
         DATABASES["owner"] = env.db_url("DATABASE_OWNER_URL")

@@ -79,6 +79,19 @@ class Busy(RentalError):
         self.retry_after = retry_after
 
 
+class Unreachable(RentalError):
+    """The database went away. Whether the act was done nobody can tell: a commit may have lost its answer."""
+
+    code = "unavailable"
+
+    def __init__(self, retry_after: int = 2) -> None:
+        super().__init__(
+            "The database does not answer at the moment. Try again in a moment: an order that is sent again with the"
+            " same idempotency key is never placed twice."
+        )
+        self.retry_after = retry_after
+
+
 class NotPermitted(RentalError):
     code = "forbidden"
 

@@ -129,7 +129,7 @@ PROBLEMS = (
     ),
     Problem(
         "unavailable", 503, "Not available at the moment",
-        "The database is away or too busy. Nothing was done.",
+        "The database is too busy, and nothing was done; or it is away, and nobody can tell at this moment.",
         "Send it again after `Retry-After`, with the same idempotency key.",
     ),
 )  # fmt: skip
