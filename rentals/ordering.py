@@ -6,6 +6,8 @@ so its row is locked for no longer than a commit. A refusal rolls everything bac
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 import uuid
 from collections.abc import Callable, Collection
@@ -83,6 +85,7 @@ class _Request:
     body: dict[str, Any]
     actor: Actor
     via: str
+    sent: str = ""
 
 
 @dataclass(frozen=True)
@@ -112,11 +115,12 @@ def place_order(
     method: str = "POST",
     size: Sizer | None = None,
     inside: Collection[str] | None = None,
+    sent: str = "",
 ) -> Placement:
     """The order for the basket, placed once however often the same request comes.
 
     `size` says how the workload fits the machine; its answer is kept. `expected_total_usd` is what the person saw.
-    `inside` are the countries (and EU) that the person wants the machine in.
+    `inside` are the countries (and EU) that the person wants the machine in; `sent` is `digest_of` the request.
 
     Raises: InvalidKey, IdempotencyMismatch, InProgress, Busy, NotPermitted, KeyNotAccepted, PriceChanged,
     AcknowledgementRequired, MisfitNotAcknowledged, OutsideCountries, PolicyViolation, SoldOut, OffLine and what
@@ -125,7 +129,7 @@ def place_order(
     if not is_key(idempotency_key):
         raise InvalidKey
     body = basket.canonical(expected_total_usd)
-    request = _Request(organization, idempotency_key, method, path, body, actor, via)
+    request = _Request(organization, idempotency_key, method, path, body, actor, via, sent)
     try:
         with tenant(organization, durable=True):
             return _place(request, _Wish(basket, expected_total_usd, inside), size, now)
@@ -136,6 +140,31 @@ def place_order(
         if is_lock_timeout(error):
             raise Busy from error
         raise
+
+
+def placed_before(
+    organization: Organization, *, idempotency_key: object, sent: str, actor: Actor, via: str, path: str, now: datetime
+) -> Placement | None:
+    """The stored answer to a request that can no longer be read, when it is byte for byte one that was answered.
+
+    A model that an order was sized with may be gone since; a repeat gets the first answer all the same. For this, ask
+    inside a block of the organization.
+
+    Raises: NotPermitted, KeyNotAccepted.
+    """
+    if not is_key(idempotency_key) or not sent:
+        return None
+    request = _Request(organization, str(idempotency_key), "POST", path, {}, actor, via, sent)
+    stored = IdempotencyRecord.objects.for_organization(organization).filter(
+        key=request.key, method=request.method, path=path, sent=sent
+    )
+    return _replay(request, now) if stored.exists() else None
+
+
+def digest_of(sent: object) -> str:
+    """What tells one request from another, whatever it means."""
+    text = json.dumps(sent, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _place(request: _Request, wish: _Wish, size: Sizer | None, now: datetime) -> Placement:
@@ -177,6 +206,7 @@ def _claim_key(request: _Request, now: datetime) -> IdempotencyRecord:
             method=request.method,
             path=request.path,
             body=request.body,
+            sent=request.sent,
             created_at=now,
         )
     except IntegrityError as error:
@@ -291,7 +321,11 @@ def _replay(request: _Request, now: datetime) -> Placement:
         .get(key=request.key)
     )
     differences = tuple(_differences(stored, request))
-    if differences:
+    # Sent again as it was, it is the same request, even if what it names means something else by now.
+    same = request.sent != "" and (stored.sent, stored.method, stored.path) == (
+        request.sent, request.method, request.path
+    )  # fmt: skip
+    if differences and not same:
         raise IdempotencyMismatch(differences, stored.order_id)
     # Written in the transaction that placed the order: a record that can be read is complete.
     assert stored.order is not None

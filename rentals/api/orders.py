@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -24,10 +25,11 @@ from rentals.documents import allocation_document, order_document, quote_documen
 from rentals.fits import sizing_document
 from rentals.models import Allocation, Order
 from rentals.models.orders import Status
-from rentals.ordering import place_order
+from rentals.ordering import Placement, digest_of, place_order, placed_before
 from rentals.own_models import shapes_of
 from rentals.quotes import quote
 from rentals.tenants import tenant
+from sizing.json_input import InvalidBody
 
 _MAX_ID = 2**63 - 1
 
@@ -93,11 +95,28 @@ class OrdersView(TenantView):
     def post(self, request: KeyRequest) -> HttpResponse:
         """Place an order. The same key with the same body gives the same answer, however often it is sent."""
         refuse_parameters(request)
+        placement = self._place(request, timezone.now())
+        headers = {"Location": reverse("api-order", args=[placement.order.pk])}
+        if placement.replayed:
+            headers["Idempotency-Replayed"] = "true"
+        # The stored bytes as they are: a renderer would write them anew.
+        return HttpResponse(placement.body, "application/json", placement.status, headers=headers)
+
+    def _place(self, request: KeyRequest, now: datetime) -> Placement:
+        key, sent = request.headers.get("Idempotency-Key"), digest_of(request.data)
         # Closed before the order is placed, in a transaction of its own.
         with tenant(request.organization):
-            own_models = shapes_of(request.organization)
-            wanted = read_order(request.data, request.headers.get("Idempotency-Key"), own_models=own_models)
-        placement = place_order(
+            try:
+                wanted = read_order(request.data, key, own_models=shapes_of(request.organization))
+            except InvalidBody:
+                # What it names may be gone since it was answered the first time.
+                if before := placed_before(
+                    request.organization, idempotency_key=key, sent=sent, actor=request.auth, via="api",
+                    path=request.path, now=now,
+                ):  # fmt: skip
+                    return before
+                raise
+        return place_order(
             organization=request.organization,
             basket=wanted.basket,
             idempotency_key=wanted.idempotency_key,
@@ -105,14 +124,10 @@ class OrdersView(TenantView):
             actor=request.auth,
             via="api",
             path=request.path,
-            now=timezone.now(),
+            now=now,
             size=partial(sizing_document, wanted.workload) if wanted.workload else None,
+            sent=sent,
         )
-        headers = {"Location": reverse("api-order", args=[placement.order.pk])}
-        if placement.replayed:
-            headers["Idempotency-Replayed"] = "true"
-        # The stored bytes as they are: a renderer would write them anew.
-        return HttpResponse(placement.body, "application/json", placement.status, headers=headers)
 
 
 class OrderView(TenantView):

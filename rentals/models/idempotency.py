@@ -15,6 +15,9 @@ class IdempotencyRecord(models.Model):
     method = models.CharField(max_length=8)
     path = models.CharField(max_length=200)
     body = models.JSONField()
+    sent = models.CharField(
+        max_length=64, blank=True, default="", help_text="SHA-256 of the request as it came; empty: it was not kept."
+    )
     response_status = models.PositiveSmallIntegerField(null=True)
     response_body = models.BinaryField(null=True)
     order = models.OneToOneField(Order, on_delete=models.PROTECT, null=True, related_name="+")

@@ -17,7 +17,7 @@ from django.utils import timezone
 from rentals import errors
 from rentals.differences import in_words
 from rentals.models import Organization
-from rentals.ordering import check_inside, place_order
+from rentals.ordering import Placement, check_inside, digest_of, place_order, placed_before
 from rentals.own_models import shapes_of
 from rentals.policies import check, check_may_order, policy_of
 from rentals.review import Review, new_key, price, read_input
@@ -93,6 +93,8 @@ def _confirm(request: TenantRequest) -> HttpResponse:
             review.form.add_error(None, error)
             return _show(request, review, status=400)
         if review.basket is None:
+            if before := _placed_before(request, review):
+                return _placed(request, before)
             return _show(request, review, status=400)
     try:
         placement = place_order(
@@ -106,15 +108,33 @@ def _confirm(request: TenantRequest) -> HttpResponse:
             now=review.now,
             size=review.size,
             inside=review.inside,
+            sent=_sent(request),
         )
     except errors.RentalError as error:
         with reading(request):
             return _refused(request, review, error)
+    return _placed(request, placement)
+
+
+def _placed(request: TenantRequest, placement: Placement) -> HttpResponse:
     if placement.replayed:
         messages.info(request, f"This order was already placed at {placement.order.starts_at:%H:%M:%S} UTC.")
     else:
         messages.success(request, "The order is placed.")
     return redirect("order", request.organization.slug, placement.order.pk)
+
+
+def _placed_before(request: TenantRequest, review: Review) -> Placement | None:
+    """What the page's form cannot be read for any more: a model may be gone since it was confirmed the first time."""
+    return placed_before(
+        request.organization, idempotency_key=review.key, sent=_sent(request), actor=request.user, via="page",
+        path=request.path, now=review.now,
+    )  # fmt: skip
+
+
+def _sent(request: TenantRequest) -> str:
+    """The form without the token, which each page has anew."""
+    return digest_of([(name, values) for name, values in request.POST.lists() if name != "csrfmiddlewaretoken"])
 
 
 def _refused(request: TenantRequest, review: Review, error: errors.RentalError) -> HttpResponse:
