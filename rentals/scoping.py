@@ -73,7 +73,7 @@ def nothing_done(request: TenantRequest, page: str, *arguments: object) -> HttpR
     return redirect(page, request.organization.slug, *arguments)
 
 
-_NEVER_KEPT = ("/o/", "/orders/", "/invitations/")
+_NEVER_KEPT = ("/o/", "/orders/", "/planner/", "/invitations/")
 
 
 class PrivatePages:

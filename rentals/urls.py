@@ -3,6 +3,7 @@
 from django.urls import URLPattern, path
 
 from rentals.views import (
+    entries,
     joining,
     keys,
     members,
@@ -27,7 +28,8 @@ _WEBHOOK_DELIVERY = f"{_WEBHOOK}deliveries/<int:delivery_id>/"
 _INVITATION = "o/<slug:organization>/members/invitations/<int:invitation_id>/"
 
 urlpatterns: list[URLPattern] = [
-    path("orders/review/", review.order_review_entry, name="order-review-entry"),
+    path("orders/review/", entries.order_review_entry, name="order-review-entry"),
+    path("planner/", entries.planner_entry, name="planner-entry"),
     path("invitations/join/", joining.join, name="invitation-join"),
     path("invitations/<slug:token>/", joining.invitation, name="invitation"),
     path("o/new/", organizations.new_organization, name="organization-new"),

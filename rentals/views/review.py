@@ -1,17 +1,12 @@
 """From Launch to an order: the review page, its confirmation, and every way a confirmation can be refused."""
 
 from functools import wraps
-from typing import cast
-from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
-from django.contrib.auth.models import User
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
-from django.urls import reverse
 from django.utils import timezone
 
 from rentals import errors
@@ -23,7 +18,6 @@ from rentals.policies import check, check_may_order, policy_of
 from rentals.review import Review, new_key, price, read_input
 from rentals.review_forms import CARRIED_NAMES, OWN_NAMES, TICKS, expected_total, review_query, unknown_names
 from rentals.scoping import TenantRequest, View, opens_transactions, organization_page, reading
-from rentals.tenants import person
 
 _STATUS = {errors.NotPermitted: 403, errors.PolicyViolation: 403, errors.InProgress: 409, errors.Busy: 503}
 
@@ -38,21 +32,6 @@ def keeps_choices_when_signed_out(view: View) -> View:
         return view(request, organization=organization)
 
     return kept
-
-
-@login_required
-def order_review_entry(request: HttpRequest) -> HttpResponse:
-    """On to the organization's review page, with the choices kept; who has several chooses one."""
-    user = cast(User, request.user)
-    with person(user):
-        mine = list(Organization.objects.of_member(user))
-    query = request.GET.urlencode()
-    if not mine:
-        onward = urlencode({"next": request.get_full_path()})
-        return redirect(f"{reverse('organization-new')}?{onward}")
-    if len(mine) == 1:
-        return redirect(f"{reverse('order-review', args=[mine[0].slug])}?{query}")
-    return render(request, "rentals/choose_organization.html", {"mine": mine, "query": query})
 
 
 @keeps_choices_when_signed_out

@@ -9,7 +9,7 @@ import time_machine
 
 from catalog.models import Machine
 from rentals.models import Order
-from tests.factories import make_machine
+from tests.factories import make_machine, make_member, make_user
 
 PAGE = "/o/acme/planner/"
 
@@ -127,3 +127,29 @@ def test_a_term_longer_than_the_machine_allows_is_not_planned(read, machine):
 def test_the_end_is_so_many_days_of_24_hours_from_now(read, machine, now):
     text = read(machine=machine.pk, days=7)
     assert f"{now + timedelta(days=7):%Y-%m-%d %H:%M}" in text or f"{now + timedelta(days=7, minutes=1):%H:%M}" in text
+
+
+def test_machine_and_review_page_lead_to_the_planner(client, acme, shop):
+    html = client.get(f"/catalog/machines/{shop.pk}/").content.decode()
+    assert f'href="/planner/?machine={shop.pk}"' in html
+    entry = f"/planner/?machine={shop.pk}"
+    assert client.get(entry).url == f"/accounts/login/?next=/planner/%3Fmachine%3D{shop.pk}"
+    client.force_login(acme.owner)
+    onward = client.get(entry).url
+    assert onward == f"/o/acme/planner/?machine={shop.pk}"
+    assert f'<option value="{shop.pk}" selected' in client.get(onward).content.decode()
+    html = client.get(f"/o/acme/orders/review/?machine={shop.pk}&lots=2").content.decode()
+    assert f'href="/o/acme/planner/?machine={shop.pk}&amp;lots=2"' in html
+
+
+def test_who_has_several_organizations_chooses_where_to_plan(client, acme, globex, shop):
+    make_member(globex, user=acme.owner)
+    client.force_login(acme.owner)
+    html = client.get(f"/planner/?machine={shop.pk}").content.decode()
+    assert "Which organization plans?" in html
+    assert f'href="/o/globex/planner/?machine={shop.pk}"' in html
+
+
+def test_who_has_no_organization_makes_one_first(client, shop):
+    client.force_login(make_user())
+    assert client.get(f"/planner/?machine={shop.pk}").url.startswith("/o/new/?next=%2Fplanner%2F%3Fmachine")
