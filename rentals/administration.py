@@ -18,6 +18,8 @@ class BerthAdminConfig(AdminConfig):
 
 
 class BerthAdminSite(admin.AdminSite):
+    empty_value_display = "not given"
+
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:
         """Django's own check of who enters comes first; what staff then see is logged as read across tenants."""
 

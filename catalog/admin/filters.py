@@ -10,6 +10,8 @@ from catalog import countries
 from catalog.models import Gpu, Machine, Provider
 
 MOST_CHOICES = 100
+# Dozens of choices stay folded until one is chosen.
+CLOSED = "admin/catalog/closed_filter.html"
 UNKNOWN = "unknown"
 
 
@@ -17,6 +19,7 @@ class CountryFilter(admin.SimpleListFilter):
     """The countries that machines are in, and the unknown."""
 
     title = "country"
+    template = CLOSED
     parameter_name = "country"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
@@ -35,6 +38,7 @@ class _OfMachines(admin.SimpleListFilter):
     """The rows that have machines; when they are more than a list of links can be, the search finds the others."""
 
     model: type[Gpu | Provider]
+    template = CLOSED
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         used = Exists(Machine.objects.filter(**{str(self.parameter_name): OuterRef("pk")}))

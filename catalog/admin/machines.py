@@ -45,9 +45,10 @@ class MachineAdmin(KeepsFiles, CompletesReferences, PreviewsForm, SimpleHistoryA
     )
     previewed_parts = ("packages", "memory_counted")
     list_display = (
-        "name", "provider", "tier", "gpu_and_count", "memory_short", "memory_source", "country", "lots_free",
-        "listed", "online", "last_seen", "week", "month", "problems",
+        "name", "problems", "gpu_and_count", "tier", "memory_short", "country", "lots_free", "week", "month", "listed",
+        "online", "provider", "memory_source", "last_seen",
     )  # fmt: skip
+    empty_value_display = "unknown"
     list_filter = (
         ProblemFilter, "tier", "listed", "online", "memory_source", "interruptible", ProviderFilter, CountryFilter,
         GpuFilter,
