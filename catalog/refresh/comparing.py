@@ -80,6 +80,9 @@ def compare(provider: Provider, rows: dict[str, Row], rejections: list[Rejection
     for machine_id, row, identity in renamed:
         if free_name := _free_name(row, names, rejections):
             found.changed.append(Change(machine_id, row, free_name, identity))
+        else:
+            # A rejected row is not on sale, and not under what was true before either.
+            found.gone.append(machine_id)
     for external_id, row in rows.items():
         if external_id not in matched and (free_name := _free_name(row, names, rejections)):
             found.new.append((row, free_name))

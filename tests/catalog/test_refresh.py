@@ -215,6 +215,19 @@ def test_a_long_name_is_cut_before_its_id(aspen: Provider) -> None:
     assert machine_of(1).name == stored[: 160 - len(" (offer-1)")] + " (offer-1)"
 
 
+def test_a_row_whose_names_are_all_taken_is_rejected_and_not_on_sale_as_it_was(aspen: Provider, gpu: Any) -> None:
+    feed(aspen, [row(1), row(2), row(3)])
+    for name in ("Taken", "Taken (offer-1)", "Gone", "Gone (offer-4)"):
+        make_machine(provider=aspen, gpu=gpu, name=name, online=False)
+    run = feed(aspen, [row(1, name="Taken"), row(2), row(3), row(4, name="Gone")])
+    assert counts(run) == {"unchanged": 2, "gone": 1, "rejected": 2}
+    assert {(rejection.row, rejection.code) for rejection in run.rejections.all()} == {
+        (1, "name_taken"),
+        (4, "name_taken"),
+    }
+    assert not machine_of(1).online
+
+
 # --- Rows that are wrong ---
 
 
