@@ -61,8 +61,9 @@ def _price_words(machine: Machine, now: datetime) -> str:
 
 
 def _memory_unlike(now: datetime) -> Q:
-    nominal = F("gpu__memory_gb_nominal") * Decimal(GB)
-    return Q(gpu_memory_bytes__lt=nominal * LEAST_OF_NOMINAL) | Q(gpu_memory_bytes__gt=nominal * MOST_OF_NOMINAL)
+    # One factor with decimals: PostgreSQL takes a whole one for an integer, and the bytes are too many for that.
+    least, most = (F("gpu__memory_gb_nominal") * (share * GB) for share in (LEAST_OF_NOMINAL, MOST_OF_NOMINAL))
+    return Q(gpu_memory_bytes__lt=least) | Q(gpu_memory_bytes__gt=most)
 
 
 def _memory_unlike_words(machine: Machine, now: datetime) -> str:
