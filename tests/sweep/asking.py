@@ -46,7 +46,8 @@ class Sweep:
         model = address.admin_model
         if model and model not in self._objects:
             self._objects[model] = object_of(self.world.theirs, model)
-        return address.path(tenant.values | {"object_id": self._objects.get(model, 1)})
+        own = dict.fromkeys(("object_id", "pk", "id"), self._objects.get(model, 1))
+        return address.path(tenant.values | own)
 
     def ask(
         self, client: Client, method: str, path: str, expected: Iterable[int], *, data: Any = None, query: Any = None,
@@ -125,7 +126,7 @@ def expected_of(row: Row, user: User | None) -> set[int]:
         case Access.STAFF | Access.STAFF_DOOR:
             if user is None or not user.is_staff:
                 return {302, 403}
-            return {200, 302, 400, 403, 404, 405} if row.access == Access.STAFF_DOOR else {403}
+            return {200, 302, 400, 403, 404, 405} if row.access == Access.STAFF_DOOR else {403, 405}
     raise AssertionError(f"{row.access} is no page")
 
 
@@ -135,6 +136,8 @@ def decisive_of(row: Row, user: User | None) -> set[int]:
         return {302} if user is None else {404}
     if row.access in (Access.STAFF, Access.SIGNED_IN) and user is None:
         return {302}
+    if row.access == Access.STAFF and user is not None and user.is_staff:
+        return {403}
     return set(range(100, 600))
 
 

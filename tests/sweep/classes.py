@@ -63,6 +63,7 @@ TABLE: dict[str, Row] = {
     "invitation-join": PUBLIC,
     # About the person
     "order-review-entry": SIGNED_IN,
+    "planner-entry": SIGNED_IN,
     "organization-new": SIGNED_IN,
     # About one organization
     "organization": TENANT,
@@ -172,6 +173,8 @@ TABLE: dict[str, Row] = {
     "admin:app_list": STAFF_DOOR,
     "admin/(?P<url>.*)$": STAFF_DOOR,
     "admin:auth_user_password_change": STAFF,
+    "admin:catalog_provider_accept": STAFF,
+    "admin:catalog_provider_refresh": STAFF,
     "admin:rentals_order_cancel": STAFF,
     "admin:rentals_ownmodel_publish": STAFF,
 }
@@ -180,7 +183,8 @@ TABLE: dict[str, Row] = {
 ADMIN_PAGES = ("changelist", "add", "history", "simple_history", "delete", "change", "import", "export")
 ADMIN_MODELS = (
     "account_emailaddress", "auth_group", "auth_user", "mfa_authenticator", "usersessions_usersession",
-    "catalog_gpu", "catalog_gpualias", "catalog_machine", "catalog_option", "catalog_placealias", "catalog_provider",
+    "catalog_feedquestion", "catalog_feedrun", "catalog_gpu", "catalog_gpualias", "catalog_machine", "catalog_option",
+    "catalog_placealias", "catalog_provider",
     "sizing_aimodel",
     "rentals_allocation", "rentals_apikey", "rentals_auditevent", "rentals_invitation", "rentals_membership",
     "rentals_notice", "rentals_order", "rentals_organization", "rentals_organizationpolicy", "rentals_ownmodel",

@@ -17,7 +17,7 @@ from django.apps import apps
 from django.contrib.auth.models import Group, Permission, User
 from django.utils import timezone
 
-from catalog.models import GpuAlias, Machine, PlaceAlias
+from catalog.models import FeedQuestion, FeedRun, GpuAlias, Machine, PlaceAlias
 from rentals.cancellations import cancel_order
 from rentals.members import remove_member
 from rentals.models import (
@@ -97,6 +97,10 @@ def build() -> World:
     Group.objects.create(name="of the sweep")
     GpuAlias.objects.create(gpu=machine.gpu, name="GPU of the sweep")
     PlaceAlias.objects.create(name="Place of the sweep", country="DE")
+    now = timezone.now()
+    FeedRun.objects.create(provider=machine.provider, started_at=now)
+    FeedQuestion.objects.create(provider=machine.provider, kind="gpu", raw="GPU of the sweep", first_seen_at=now,
+                                last_seen_at=now)  # fmt: skip
     Authenticator.objects.create(user=theirs.owner, type=Authenticator.Type.TOTP, data={"secret": "no secret"})
     UserSession.objects.create(user=theirs.owner, ip="127.0.0.1", session_key="of-the-sweep", user_agent="sweep")
     catalog_staff = make_user("catalog@berth.example", is_staff=True)
@@ -271,8 +275,6 @@ def values_of(tenant: Tenant) -> dict[str, object]:
         "app_label": "rentals",
         "kind": "csv",
         "content_type_id": "1",
-        "id": tenant.owner.pk,
-        "pk": OwnModel.objects.filter(organization=mine).latest("pk").pk,
     }
 
 
