@@ -6,7 +6,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from rentals.throttling import WrongKeyThrottle
+from rentals.throttling import AddressThrottle, WrongKeyThrottle
 from tests.factories import make_api_key
 from tests.rentals.calls import assert_problem, get
 from tests.tenancy import statements
@@ -69,3 +69,13 @@ def test_a_known_key_that_was_revoked_is_refused_as_ever(acme, now):
     assert get("key", key).status_code == 200
     type(key).objects.filter(pk=key.pk).update(revoked_at=now)
     assert get("key", key).status_code == 401
+
+
+def test_a_forged_address_does_not_reset_the_count(db, monkeypatch):
+    """B161: without trusted proxies, the header is anybody's to write."""
+    monkeypatch.setattr(AddressThrottle, "rate", "3/min", raising=False)
+    answers = [get("gpus", **{"X-Forwarded-For": f"198.51.100.{number}"}).status_code for number in range(23)]
+    assert answers == [200] * 3 + [429] * 20
+    # Nor does another wrong key from what is said to be another address.
+    spend()
+    assert get("key", WRONG, **{"X-Forwarded-For": "198.51.100.77"}).status_code == 429
