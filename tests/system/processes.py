@@ -170,6 +170,8 @@ class Shape:
 
     def stop(self, *chosen: Process) -> None:
         for process in chosen:
+            process.main.terminate()
+        for process in chosen:
             process.stop()
             self.processes.remove(process)
 

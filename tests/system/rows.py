@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.utils import timezone
 
-from catalog.models import Machine
+from catalog.models import Machine, Provider
 from rentals.models import Organization
 from rentals.tenants import Across, across_tenants
 from tests import factories
@@ -77,3 +77,11 @@ def orders(slug: str, machine: int, number: int, days_ago: float) -> list[str]:
         key = f"made-{machine}-{each}-{now:%f}"
         made.append(str(factories.place(organization, basket, idempotency_key=key, now=now).order.pk))
     return made
+
+
+def provider(feed_url: str, seconds: int) -> int:
+    """A provider whose list is to be fetched every so many seconds."""
+    number = Provider.objects.count() + 1
+    return factories.make_provider(
+        f"fed-{number}", feed_format="berth", feed_url=feed_url, feed_interval_seconds=seconds
+    ).pk
