@@ -87,6 +87,9 @@ class MachinesView(ApiView):
     def get(self, request: Request) -> Response:
         now = timezone.now()
         query = ListQuery(request, MACHINE_FILTERS, repeatable=("countries",))
+        for name in MACHINE_FILTERS:
+            if "" in request.query_params.getlist(name):
+                query.refuse(name, f"“{name}” is empty: give a value, or leave it out.", "required")
         filters = request.query_params.copy()
         for name in {*PAGING, *query.errors} - {"countries"}:
             filters.pop(name, None)

@@ -5,10 +5,10 @@ These serializers describe; the documents themselves are made by `catalog.docume
 
 from typing import Any
 
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from rest_framework import serializers
 
+from catalog import countries
 from catalog.models import Availability, MemorySource, Tier
 from catalog.paging import DEFAULT_LIMIT, MAX_LIMIT
 from catalog.pricing import TERMS_DAYS
@@ -98,15 +98,32 @@ PAGING = [
 MACHINE_FILTERS = [
     OpenApiParameter("tier", enum=["any", *Tier.values], description="The tier."),
     OpenApiParameter("gpu", str, description="Slug of a GPU."),
-    OpenApiParameter("gpu_count", int, description="GPUs per machine."),
-    OpenApiParameter("memory_class_gb", int, description="Datasheet memory per GPU in GB, at least."),
-    OpenApiParameter("min_memory_gib", OpenApiTypes.DECIMAL, description="Memory counted per GPU, at least."),
-    OpenApiParameter("max_usd", OpenApiTypes.DECIMAL, description="Package price for the term, at most."),
-    OpenApiParameter("term_days", enum=list(TERMS_DAYS), description="Machines sold for this term; 7 by default."),
+    OpenApiParameter(
+        "gpu_count", {"type": "integer", "minimum": 1, "maximum": 16}, description="GPUs per machine."
+    ),
+    OpenApiParameter(
+        "memory_class_gb", {"type": "integer", "minimum": 1, "maximum": 9999},
+        description="Datasheet memory per GPU in GB, at least.",
+    ),
+    OpenApiParameter(
+        "min_memory_gib", {"type": "string", "pattern": r"^[0-9]{1,6}(\.[0-9]{1,3})?$"},
+        description="Memory counted per GPU, at least.",
+    ),
+    OpenApiParameter(
+        "max_usd", {"type": "string", "pattern": r"^(?!0+(\.0+)?$)[0-9]{1,10}(\.[0-9]{1,2})?$"},
+        description="Package price for the term, at most.",
+    ),
+    OpenApiParameter(
+        "term_days", {"type": "integer", "enum": list(TERMS_DAYS)},
+        description="Machines sold for this term; 7 by default.",
+    ),
     OpenApiParameter("available", enum=["true", "false"], description="Only what can be had now."),
-    OpenApiParameter("countries", str, many=True, description="Country codes, or EU."),
+    OpenApiParameter(
+        "countries", {"type": "array", "items": {"type": "string", "enum": [countries.EU, *sorted(countries.names())]}},
+        description="Country codes, or EU.",
+    ),
     OpenApiParameter("sort", enum=["price", "-price", "-memory", "name"], description="The order."),
-]
+]  # fmt: skip
 
 # --- The catalog --------------------------------------------------------------------------------------------------
 

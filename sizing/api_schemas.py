@@ -21,11 +21,11 @@ from sizing.models import AiModel
 from sizing.own_shape import MAX_NAME, MAX_TOKEN
 from sizing.workload_form import DEFAULT_CONTEXT, DEFAULT_RANK, DEFAULT_SEQUENCE_LENGTH, METHODS, TASKS
 
-# At most 100,000 GiB, two decimals: what the forms take.
-GIB = r"^(100000(\.0{1,2})?|[0-9]{1,5}(\.[0-9]{1,2})?)$"
+# What the forms take: at most 100,000 GiB, two decimals; nothing at all is no amount.
+GIB = r"^(100000(\.0{1,2})?|[0-9]{1,5}(\.[0-9]{1,2})?)?$"
 SOME_GIB = rf"^(?!0+(\.0+)?$){GIB[1:]}"
-USD = r"^(?!0+(\.0+)?$)[0-9]{1,10}(\.[0-9]{1,2})?$"
-USD_PER_HOUR = r"^(?!0+(\.0+)?$)[0-9]{1,6}(\.[0-9]{1,4})?$"
+USD = r"^(?!0+(\.0+)?$)([0-9]{1,10}(\.[0-9]{1,2})?)?$"
+USD_PER_HOUR = r"^(?!0+(\.0+)?$)([0-9]{1,6}(\.[0-9]{1,4})?)?$"
 
 
 def gib(**options: Any) -> serializers.RegexField:
@@ -70,8 +70,8 @@ class OwnFiles(serializers.Serializer[Any]):
     """A language model of one's own, by its files."""
 
     config = ConfigField()
-    safetensors_index = IndexField(required=False)
-    name = line(MAX_NAME, required=False, help_text="What the model is called.")
+    safetensors_index = IndexField(required=False, allow_null=True)
+    name = line(MAX_NAME, required=False, allow_null=True, help_text="What the model is called.")
 
 
 class Workload(serializers.Serializer[Any]):
@@ -111,9 +111,9 @@ class Workload(serializers.Serializer[Any]):
     shape = serializers.RegexField(
         r"^[A-Za-z0-9_-]+$", max_length=MAX_TOKEN, required=False, help_text="From POST /models/read."
     )
-    config = ConfigField(required=False)
-    safetensors_index = IndexField(required=False)
-    name = line(MAX_NAME, required=False, help_text="With `config`: its name.")
+    config = ConfigField(required=False, allow_null=True)
+    safetensors_index = IndexField(required=False, allow_null=True)
+    name = line(MAX_NAME, required=False, allow_null=True, help_text="With `config`: its name.")
 
 
 class Preferences(serializers.Serializer[Any]):
@@ -144,7 +144,7 @@ class SizingRequest(serializers.Serializer[Any]):
 
 class RecommendationsRequest(serializers.Serializer[Any]):
     workload = Workload()
-    preferences = Preferences(required=False)
+    preferences = Preferences(required=False, allow_null=True)
 
 
 # --- Answers ------------------------------------------------------------------------------------------------------
@@ -255,7 +255,7 @@ class Change(serializers.Serializer[Any]):
     """One change of the question that gives at least one machine, verified by asking again."""
 
     field = serializers.CharField()
-    value = AnyValue(allow_null=True)
+    value = AnyValue()
     machines = serializers.IntegerField()
     cheapest_package_usd = money(allow_null=True)
     text = serializers.CharField()
@@ -263,7 +263,7 @@ class Change(serializers.Serializer[Any]):
 
 class Constraint(serializers.Serializer[Any]):
     code = serializers.CharField()
-    value = AnyValue(allow_null=True)
+    value = AnyValue()
     text = serializers.CharField()
 
 
@@ -301,7 +301,7 @@ class ModelPart(serializers.Serializer[Any]):
 
 class Quantization(serializers.Serializer[Any]):
     method = serializers.CharField()
-    bits = AnyValue(allow_null=True)
+    bits = serializers.IntegerField(allow_null=True)
     fields = serializers.ListField(child=serializers.CharField())  # type: ignore[assignment]
 
 

@@ -34,14 +34,16 @@ MONTH = OpenApiParameter(
 )  # fmt: skip
 ORDER_FILTERS = [
     OpenApiParameter("state", enum=Status.values, description="The state of the order now."),
-    OpenApiParameter("machine", {"type": "integer", "minimum": 1}, description="Id of the machine."),
+    OpenApiParameter(
+        "machine", {"type": "integer", "minimum": 1, "maximum": _MAX_ID}, description="Id of the machine."
+    ),
     OpenApiParameter("created_from", OpenApiTypes.DATETIME, description="Placed at this moment or later."),
     OpenApiParameter("created_before", OpenApiTypes.DATETIME, description="Placed before this moment."),
 ]
 
 
 class ChosenOption(serializers.Serializer[Any]):
-    option = serializers.CharField(max_length=64, help_text="Slug of the option.")
+    option = serializers.CharField(min_length=1, max_length=64, help_text="Slug of the option.")
     quantity = serializers.IntegerField(min_value=1, default=1)
 
 
@@ -76,7 +78,7 @@ class OrderRequest(QuoteRequest):
     expected_total_usd = serializers.RegexField(
         r"^\d{1,10}(\.\d{1,2})?$", help_text="The total you expect; another total now is `price_changed`."
     )
-    environment = WantedEnvironment(required=False)
+    environment = WantedEnvironment(required=False, allow_null=True)
     community_acknowledged = serializers.BooleanField(
         default=False, help_text="For Community machines: you know that the provider can read the session's memory."
     )
