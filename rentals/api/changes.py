@@ -131,7 +131,7 @@ class _Comparison:
             return {**self._resolved(document["components"]["schemas"][name], document), "$name": name}
         if len(shape.get("allOf", [])) == 1:
             return {**shape, **self._resolved(shape["allOf"][0], document), "allOf": []}
-        options = shape.get("oneOf", shape.get("anyOf", []))
+        options: list[Document] = shape.get("oneOf") or shape.get("anyOf") or []
         real = [self._resolved(one, document) for one in options if one != {"type": "null"}]
         if len(real) == 1 and len(options) == 2:
             return {**real[0], "type": sorted({*_kinds_of(real[0]), "null"})}
