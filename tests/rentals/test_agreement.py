@@ -1,0 +1,138 @@
+"""Page, API and command answer the same question with the same figures, in the same order, codes and words."""
+
+import html
+import io
+import json
+import re
+from decimal import Decimal
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+
+from rentals.models import OrganizationPolicy
+from sizing.management.commands.size import OPTIONS
+from tests.factories import make_api_key, make_machine, make_own_model
+from tests.rentals.calls import post
+from tests.sizing.seeded import seed
+
+QUESTIONS: dict[str, dict[str, Any]] = {
+    "run": {"task": "run", "model": "llama-3.1-8b", "precision_bits": 8, "context": 4096, "requests": 4},
+    "a split": {"task": "run", "model": "llama-3.1-70b", "precision_bits": 4, "context": 8192, "requests": 1},
+    "with a reserve": {
+        "task": "run", "model": "llama-3.1-8b", "precision_bits": 16, "context": 32768, "requests": 1,
+        "reserve_gib": "1.50", "reserve_reason": "a second process",
+    },
+    "speech": {"task": "run", "model": "whisper-large-v3", "precision_bits": 16, "streams": 4},
+    "fine-tuning": {
+        "task": "fine_tune", "model": "llama-3.1-8b", "precision_bits": 4, "sequence_length": 2048, "batch_size": 1,
+        "rank": 16, "target_modules": ["q", "v"], "method": "lora",
+    },
+    "images": {"task": "image", "model": "flux.1-dev"},
+    "notebook": {"task": "notebook", "gpu_memory_gb": "24"},
+}  # fmt: skip
+PREFERENCES = {"term_days": 7, "lots": 1, "tier": "secure", "max_hourly_usd": "0.70", "budget_usd": "300.00"}
+
+
+@pytest.fixture
+def offers(db: None) -> None:
+    seed("llama-3.1-8b", "llama-3.1-70b", "whisper-large-v3", "flux.1-dev")
+    for name, week, gpus, fields in (
+        ("Two cards", "105.00", 2, {}), ("One card", "110.00", 1, {}), ("Dear", "400.00", 1, {}),
+        ("At home", "60.00", 1, {"tier": "community"}), ("Small", "20.00", 1, {"gpu_memory_bytes": 8 * 2**30}),
+        ("Large", "90.00", 1, {"gpu_memory_bytes": 48 * 2**30, "memory_source": "datasheet"}),
+    ):  # fmt: skip
+        make_machine(name=name, price_7_days_usd=Decimal(week), gpu_count=gpus, **fields)
+
+
+def page_of(workload: dict[str, Any], address: str = "/launch/result/", client: Client | None = None) -> str:
+    query = urlencode({**workload, **PREFERENCES}, doseq=True)
+    response = (client or Client()).get(f"{address}?{query}", follow=True)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def plain(page: str) -> str:
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", page)).split())
+
+
+def command(workload: dict[str, Any], *more: str) -> str:
+    options = [f"{OPTIONS[name]}={','.join(value) if isinstance(value, list) else value}"
+               for name, value in workload.items()]  # fmt: skip
+    out = io.StringIO()
+    call_command("size", *options, *more, stdout=out)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_the_memory_is_the_same_everywhere(offers: None, name: str) -> None:
+    workload = QUESTIONS[name]
+    memory = post("sizing", None, {"workload": workload}).json()
+    assert json.loads(command(workload, "--json")) == memory
+    assert post("recommendations", None, {"workload": workload}).json()["memory"] == memory
+    page, printed = plain(page_of(workload)), " ".join(command(workload).split())
+    for line in memory["lines"]:
+        for text in (line["label"], line["formula"], f"{Decimal(line['gib']):,}"):
+            assert text in page, text
+            assert text in printed, text
+    total = f"{Decimal(memory['total_gib']):,} GiB"
+    assert total in page
+    assert total in printed
+    for assumption in memory["assumptions"]:
+        assert " ".join(assumption.split()) in printed
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_machines_reasons_and_fingerprint_are_the_same_on_page_and_api(offers: None, name: str) -> None:
+    workload = QUESTIONS[name]
+    answer = post("recommendations", None, {"workload": workload, "preferences": PREFERENCES}).json()
+    raw = page_of(workload)
+    page = plain(raw)
+    # It is made of the whole question, the engine's version and every machine: one digit differs and so does it.
+    assert answer["fingerprint"] in page
+    ids = [one["machine"]["id"] for one in answer["recommended"] + answer["alternatives"]["machines"]]
+    shown = [int(number) for number in re.findall(r'href="/catalog/machines/(\d+)/', raw)]
+    assert [number for number in dict.fromkeys(shown) if number in ids] == ids
+    for one in answer["recommended"]:
+        for text in (one["machine"]["name"], one["why_it_fits"], *(limit["text"] for limit in one["limits"])):
+            assert " ".join(text.split()) in page, text
+    for one in (*answer["constraints"], *answer["limits"], *answer["not_considered"], *answer["changes"]):
+        assert " ".join(one["text"].split()) in page, one
+
+
+def test_with_a_key_it_is_the_organization_s_own_page(offers: None, acme: Any, now: Any) -> None:
+    own = make_own_model(acme)
+    OrganizationPolicy.objects.create(organization=acme, max_order_usd=Decimal("108"), changed_at=now)
+    client = Client()
+    client.force_login(acme.owner)
+    for workload in (QUESTIONS["run"], {**QUESTIONS["run"], "model": f"own:{own.slug}"}):
+        answer = post("recommendations", make_api_key(acme), {"workload": workload, "preferences": PREFERENCES}).json()
+        assert answer["fingerprint"] in plain(page_of(workload, "/o/acme/launch/result/", client))
+        assert answer["not_considered"][0]["code"] == "outside_policy"
+        assert client.get(answer["html_url"].removeprefix("http://testserver")).status_code == 200
+
+
+WRONG = {
+    "context above the maximum": {**QUESTIONS["run"], "context": 200_000},
+    "no such model": {**QUESTIONS["run"], "model": "llama-3.1-8c"},
+    "another task's field": {**QUESTIONS["images"], "context": 4096},
+    "a reserve without a reason": {**QUESTIONS["run"], "reserve_gib": "1"},
+    "full fine-tuning": {**QUESTIONS["fine-tuning"], "method": "full"},
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_refusal_has_the_same_words_everywhere(offers: None, name: str) -> None:
+    from django.core.management import CommandError
+
+    errors = post("sizing", None, {"workload": WRONG[name]}).json()["errors"]
+    assert errors
+    with pytest.raises(CommandError) as refused:
+        command(WRONG[name])
+    query = urlencode({**WRONG[name], **PREFERENCES}, doseq=True)
+    page = plain(Client().get(f"/launch/result/?{query}").content.decode())
+    for error in errors:
+        assert error["detail"] in str(refused.value)
+        assert " ".join(error["detail"].split()) in page
