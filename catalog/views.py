@@ -6,6 +6,7 @@ from datetime import datetime
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
@@ -71,6 +72,7 @@ def machine(request: HttpRequest, machine_id: int) -> HttpResponse:
         "seen": wording.seen(found, now),
         "can_order": availability == Availability.AVAILABLE,
         "limits": wording.limits(found),
+        "curl": f"curl {request.build_absolute_uri(reverse('api-machine', args=[found.pk]))}",
     }
     return render(request, "catalog/machine.html", context)
 

@@ -54,8 +54,7 @@ HOURLY_STEP = Decimal("0.0001")
 def recommend(question: Question, *, now: datetime, limits: HardLimits | None = None) -> Answer:
     """Where the workload fits at `now`, within a caller's `limits`. Reads the catalog and writes nothing.
 
-    Four queries at most when something is recommended, whatever the catalog's size: the counts, the catalog's version,
-    the machines, the alternatives.
+    Three queries when something fits, whatever the catalog's size: the counts, the catalog's version, the machines.
     """
     ANSWERS.labels(task_of(question.workload)).inc()
     search = Search(question, limits or HardLimits(), now)
@@ -65,18 +64,17 @@ def recommend(question: Question, *, now: datetime, limits: HardLimits | None = 
     fitting = survey.fitting()
     candidate = _candidates_of(search)
     some = recommended.machines > 0
+    best = min(recommended.machines, MAX_RECOMMENDED)
+    others = min(fitting.machines - recommended.machines, MAX_ALTERNATIVES)
+    offered = tuple(map(candidate, search.offered(best, others))) if best or others else ()
     return Answer(
         question=question,
         limits=search.limits,
         estimate=estimate(question.workload),
         splits=search.splits,
         recommended_count=recommended.machines,
-        recommended=tuple(map(candidate, search.recommended()[:MAX_RECOMMENDED])) if some else (),
-        machine_alternatives=(
-            tuple(map(candidate, search.alternatives()[:MAX_ALTERNATIVES]))
-            if fitting.machines > recommended.machines
-            else ()
-        ),
+        recommended=offered[:best],
+        machine_alternatives=offered[best:],
         precision_alternatives=_precision_alternatives(question, survey),
         not_considered=tuple(
             NotConsidered(reason, count) for reason in NOT_CONSIDERED if (count := survey.left_out(reason))

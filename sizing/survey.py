@@ -216,10 +216,18 @@ class Search:
         """Machines that fit and miss no preference, in the order of a recommendation."""
         return self._ranked(self.preferred())
 
-    def alternatives(self) -> QuerySet[Machine]:
-        """Machines that fit and miss a preference, fewest misses first."""
-        misses = reduce(add, map(_missed, self.wishes.values()), Value(0))
-        return self._ranked(self.eligible().annotate(misses=misses).filter(misses__gt=0), "misses")
+    def offered(self, recommended: int, alternatives: int) -> QuerySet[Machine]:
+        """At most so many recommended machines, then at most so many alternatives, each with its `misses`."""
+        missed = reduce(add, map(_missed, self.wishes.values()), Value(0))
+        machines = self.eligible().annotate(misses=missed)
+        if not alternatives:
+            machines = machines.filter(misses=0)
+        elif recommended:
+            best = self.recommended().values("pk")[:recommended]
+            machines = machines.filter(Q(misses__gt=0) | Q(pk__in=best))
+        else:
+            machines = machines.filter(misses__gt=0)
+        return self._ranked(machines, "misses")[: recommended + alternatives]
 
     def _ranked(self, machines: QuerySet[Machine], *first: str) -> QuerySet[Machine]:
         usable = _storable(self.splits)

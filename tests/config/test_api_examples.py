@@ -16,6 +16,7 @@ from drf_spectacular.generators import SchemaGenerator
 
 from catalog.api import GpusView
 from config.api_schema import EXAMPLES, read_examples
+from rentals.models import Membership, Organization
 from rentals.throttling import KeyThrottle
 from tests import api_scene
 from tests.api_scene import ORDER, answer, as_published
@@ -33,8 +34,8 @@ def schema() -> Any:
 def examples(acme: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     with time_machine.travel(api_scene.NOW, tick=False):
         key = api_scene.build(acme)
-        acme.created_at = api_scene.NOW
-        type(acme).objects.filter(pk=acme.pk).update(created_at=api_scene.NOW)
+        Organization.objects.filter(pk=acme.pk).update(created_at=api_scene.NOW)
+        Membership.objects.filter(organization=acme).update(created_at=api_scene.NOW)
         found: dict[str, Any] = {}
         for name, (method, path, body) in api_scene.READS.items():
             found[name] = {"response": answer(method, path, key if name == "quote" else None, body)}
