@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 from django.conf import settings
+from django.core.exceptions import BadRequest, RequestDataTooBig, SuspiciousOperation, TooManyFieldsSent
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, JsonResponse
 from drf_spectacular.utils import extend_schema
@@ -17,7 +18,7 @@ from structlog.contextvars import get_contextvars
 from catalog.api_queries import refuse_parameters
 from catalog.api_schemas import answers
 from catalog.api_view import ApiView
-from config.api_parser import UnreadMedia
+from config.api_parser import PayloadTooLarge, UnreadMedia
 from config.rental_problems import RefusedWish
 from rentals.api.problems import TITLES, document
 from rentals.errors import Busy, RentalError, Unreachable
@@ -39,6 +40,13 @@ _DETAILS = {
 }
 
 
+class UnreadRequest(exceptions.APIException):
+    """Django found the request itself wrong before any rule of ours could."""
+
+    status_code = 400
+    default_code = "invalid"
+
+
 def problem_response(exc: Exception, context: Any) -> Response | None:
     """The answer to whatever went wrong in a view; set as the framework's EXCEPTION_HANDLER."""
     return ProblemHandler(exc, context).run()
@@ -55,6 +63,12 @@ class ProblemHandler(ExceptionHandler):
             return RefusedWish(Busy())
         if isinstance(exc, (OperationalError, InterfaceError)):
             return RefusedWish(Unreachable())
+        if isinstance(exc, RequestDataTooBig):
+            return PayloadTooLarge(f"The body must be {settings.DATA_UPLOAD_MAX_MEMORY_SIZE:,} bytes or less.")
+        if isinstance(exc, TooManyFieldsSent):
+            return UnreadRequest(f"A query may have {settings.DATA_UPLOAD_MAX_NUMBER_FIELDS:,} names at most.")
+        if isinstance(exc, (SuspiciousOperation, BadRequest)):
+            return UnreadRequest("The request cannot be read.")
         return super().convert_known_exceptions(exc)
 
     def should_not_handle(self, exc: Exception) -> bool:
