@@ -32,6 +32,7 @@ def serve() -> None:
         print(json.dumps(answer), flush=True)
         # The server may be stopped and started until the next call.
         connection.close()
+        connection.close_pool()
 
 
 def organizations(number: int, keys: int = 1) -> list[dict[str, Any]]:

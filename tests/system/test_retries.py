@@ -132,8 +132,8 @@ def test_a_repeat_that_waited_long_enough_is_told_to_come_again(
     web: Shape, client: ApiClient, buyers: Any, machine: int, key: str
 ) -> None:
     record = (
-        "INSERT INTO rentals_idempotencyrecord (organization_id, key, method, path, body, created_at)"
-        " VALUES (%s, %s, 'POST', '/api/v1/orders', '{}', now()) RETURNING id"
+        "INSERT INTO rentals_idempotencyrecord (organization_id, key, method, path, body, sent, created_at)"
+        " VALUES (%s, %s, 'POST', '/api/v1/orders', '{}', '{}', now()) RETURNING id"
     )
     with web.holding(record, buyers[0]["id"], key):
         response = client.order(key, order_body(machine))
