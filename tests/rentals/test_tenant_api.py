@@ -221,6 +221,8 @@ def test_with_a_workload_and_every_rule_of_a_policy_it_is_fifteen_too(acme, key,
     )
     body = order_body(machine, "2410.00", lots=20, options=[{"option": "storage-500", "quantity": 1}])
     body["workload"] = {"task": "run", "model": "llama-3.1-8b", "precision_bits": 4, "context": 4096, "requests": 1}
+    # That a key was used is noted once a minute, and belongs to who asks, not to the order.
+    get("key", key)
     with CaptureQueriesContext(connection) as counted:
         assert order(key, body).status_code == 201
     # Two more are the key and then its organization: what finds a key before its tenant is known reads nothing else.
