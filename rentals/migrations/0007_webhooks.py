@@ -48,7 +48,7 @@ class Migration(migrations.Migration):
                         blank=True,
                         null=True,
                         on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="+",
+                        related_name="webhook_endpoints",
                         to=settings.AUTH_USER_MODEL,
                     ),
                 ),

@@ -45,7 +45,7 @@ class WebhookEndpoint(models.Model):
     worker that has the endpoint in hand puts it off, so that nobody else sends to it meanwhile.
     """
 
-    organization = models.ForeignKey(Organization, on_delete=models.PROTECT, related_name="+")
+    organization = models.ForeignKey(Organization, on_delete=models.PROTECT, related_name="webhook_endpoints")
     url = models.CharField(max_length=MAX_URL)
     description = models.CharField(max_length=MAX_DESCRIPTION, blank=True)
     events = models.JSONField(default=list, help_text="The kinds of events it is told of.")
