@@ -37,7 +37,7 @@ def read_rows(
                     rejections.append(_rejection(seen, read, one))
         except fields.Fault as fault:
             rejections.append(_rejection(seen, read, fault))
-    return settle(seen, found, rejections, truncated=most_asked is not None and seen >= most_asked)
+    return settle(seen, found, rejections, truncated=seen == most_asked)
 
 
 def _rejection(number: int, read: object, fault: fields.Fault) -> Rejection:

@@ -228,7 +228,8 @@ class Body:
                 if whole:
                     self._not_json(_words(error), error)
                 continue
-            if end < len(text) or whole:
+            # A number that is cut at its point or exponent looks like a shorter one.
+            if len(text) - end > 2 or whole:
                 value = text[:end].encode("utf-8", "surrogateescape")
                 self._at += len(value)
                 return value

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from catalog.feeds import ADAPTERS, Feed, Places, Unreadable, berth_format, runpod, vast
@@ -109,6 +109,9 @@ def test_a_body_that_ends_too_early_is_never_read_in_part(cut: int) -> None:
     assert checked("vast", VAST.rstrip()[:-cut]) is None
 
 
+@example([1.5, 1e30, 1.0e-30, "a", 12], 1, None)
+@example([1.5, 1e30, 1.0e-30, "a", 12], 3, None)
+@example([{"x": [{}, {}]}, {"y": "},{"}, {}], 9, None)
 @given(st.lists(values, max_size=30), st.integers(1, 60), st.sampled_from([None, 1]))
 def test_pieces_of_any_size_give_the_rows_of_the_list(rows: list[Any], piece: int, indent: int | None) -> None:
     body = json.dumps({"offers": rows}, indent=indent).encode()

@@ -313,8 +313,9 @@ def test_memory_is_a_report_for_community_and_a_datasheet_for_secure_never_a_mea
 def test_an_answer_as_long_as_was_asked_for_may_have_been_cut() -> None:
     question = json.loads(ADAPTERS["vast"].request("key").content or b"")
     assert question["limit"] == MOST_ASKED
-    lines = ",".join(json.dumps({"id": at}) for at in range(MOST_ASKED))
+    lines = ",".join(["{}"] * MOST_ASKED)
     assert read(f'{{"offers": [{lines}]}}'.encode()).truncated
+    assert not read(f'{{"offers": [{lines}, {{}}]}}'.encode()).truncated
     assert not read(VAST).truncated
 
 
