@@ -48,14 +48,15 @@ class Migration(migrations.Migration):
                         blank=True,
                         null=True,
                         on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="webhook_endpoints",
+                        related_name="+",
                         to=settings.AUTH_USER_MODEL,
                     ),
                 ),
                 (
                     "organization",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="rentals.organization"
+                        on_delete=django.db.models.deletion.PROTECT, related_name="webhook_endpoints",
+                        to="rentals.organization"
                     ),
                 ),
             ],
