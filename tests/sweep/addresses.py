@@ -38,7 +38,7 @@ class Address:
         assert not missing, f"Say in tests/sweep/world.py (values_of) how to fill {missing} of {self.name}."
         chosen = {name: values[name] for name in self.parameters}
         if self.positional:
-            return reverse(self.name, args=[values["object_id"]] * self.positional)
+            return reverse(self.name, args=[values["object_id"], values["history_id"]][: self.positional])
         if self.named:
             return reverse(self.name, kwargs=chosen)
         return "/" + _PARAMETER.sub(lambda match: str(chosen[match[1]]), self.route)

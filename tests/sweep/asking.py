@@ -14,7 +14,7 @@ from django.test import Client
 from tests.sweep import bodies
 from tests.sweep.addresses import Address
 from tests.sweep.classes import Access, Row
-from tests.sweep.world import WORD, Tenant, World, object_of
+from tests.sweep.world import WORD, Tenant, World, object_of, version_of
 
 METHODS = ("GET", "HEAD", "OPTIONS", "PUT", "PATCH", "DELETE", "POST")
 HTMX = {"HX-Request": "true"}
@@ -47,6 +47,8 @@ class Sweep:
         if model and model not in self._objects:
             self._objects[model] = object_of(self.world.theirs, model)
         own = dict.fromkeys(("object_id", "pk", "id"), self._objects.get(model, 1))
+        if address.positional > 1:
+            own["history_id"] = version_of(model, own["object_id"])
         return address.path(tenant.values | own)
 
     def ask(

@@ -288,3 +288,10 @@ def object_of(tenant: Tenant, admin_model: str) -> object:
     row = apps.get_model(*admin_model.split("_", 1))._default_manager.order_by("pk").last()
     assert row is not None, f"Make a row of {admin_model} in tests/sweep/world.py."
     return row.pk
+
+
+def version_of(admin_model: str, object_id: object) -> object:
+    """The id of a version in the history of a row."""
+    version = apps.get_model(*admin_model.split("_", 1)).history.filter(id=object_id).first()
+    assert version is not None, f"Make a row of {admin_model} with a history in tests/sweep/world.py."
+    return version.history_id
