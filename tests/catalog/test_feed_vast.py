@@ -298,6 +298,17 @@ def test_the_total_memory_stands_in_for_the_figure_per_gpu_and_0_is_unknown() ->
     assert read(rows[2:]).offers[0].gpu_memory_bytes == 24564 * MIB
 
 
+@pytest.mark.parametrize(
+    ("fraction", "count", "gpus"),
+    [(0.25, 1, 4), (0.333, 1, 3), (0.667, 2, 3), (1, 8, 8), (0.75, 4, 5), (0, 1, None), ("0.5", 1, None), (2, 1, None)],
+)
+def test_the_fraction_tells_how_many_gpus_the_machine_has_and_never_too_many(
+    fraction: object, count: int, gpus: int | None
+) -> None:
+    (offer,) = read([row(gpu_frac=fraction, num_gpus=count, gpu_ids=None)]).offers
+    assert offer.host_gpus == gpus
+
+
 def test_memory_is_a_report_for_community_and_a_datasheet_for_secure_never_a_measurement() -> None:
     (own,) = read([row(gpu_ram=49140)]).offers
     assert memory_of(own, 24) == (49140 * MIB, "MiB", "provider_report")
