@@ -208,6 +208,14 @@ class Machine(models.Model):
         help_text="ISO 3166-1 alpha-2; empty when the location is unknown.",
     )
     place_raw = models.CharField("place as its provider wrote it", max_length=200, blank=True, editable=False)
+    host = models.CharField(
+        max_length=200, blank=True, editable=False, help_text="The provider's name of the computer this is (a part of)."
+    )
+    host_gpus = models.TextField(
+        blank=True,
+        editable=False,
+        help_text="Which GPUs of it, as the provider counts them; empty when it did not say.",
+    )
     gpu_memory_bytes = models.PositiveBigIntegerField(
         "memory per GPU (bytes)", null=True, blank=True, help_text="Empty when it is unknown: never recommended then."
     )
@@ -228,7 +236,7 @@ class Machine(models.Model):
     updated_at = models.DateTimeField(auto_now=True)
 
     objects = MachineQuerySet.as_manager()
-    history = HistoricalRecords(excluded_fields=["free_lots", "updated_at"])
+    history = HistoricalRecords(excluded_fields=["free_lots", "host", "host_gpus", "updated_at"])
 
     class Meta:
         ordering = ["name", "id"]

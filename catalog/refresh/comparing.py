@@ -4,9 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from django.db.models import F
+
 from catalog.feeds import Rejection
 from catalog.models import FeedAbsence, Machine, Provider
-from catalog.refresh.rows import FACTS, HOURLY_USD, IDENTITY, TIER, Row
+from catalog.refresh.rows import FACTS, HOST, HOST_GPUS, HOURLY_USD, IDENTITY, TIER, Row
 
 _OWN = ("id", "external_id", "name", "lots", "free_lots", "online")
 # A price that moves by more is a slip of a unit or of a decimal point, until somebody says otherwise.
@@ -44,7 +46,11 @@ class Differences:
 
 
 def compare(provider: Provider, rows: dict[str, Row], rejections: list[Rejection]) -> Differences:
-    """The differences between the rows and the provider's machines; rows without a free name join the rejections."""
+    """The differences between the rows and the provider's machines.
+
+    Rows without a free name, and those whose GPUs are under rent as another machine, join the rejections.
+    """
+    rows = _without_rented_gpus(provider, rows, rejections)
     found = Differences(absent=set(FeedAbsence.objects.filter(machine__provider=provider).values_list("pk", flat=True)))
     renamed: list[tuple[int, Row, bool]] = []
     matched: set[str] = set()
@@ -87,6 +93,35 @@ def compare(provider: Provider, rows: dict[str, Row], rejections: list[Rejection
         if external_id not in matched and (free_name := _free_name(row, names, rejections)):
             found.new.append((row, free_name))
     return found
+
+
+def _without_rented_gpus(provider: Provider, rows: dict[str, Row], rejections: list[Rejection]) -> dict[str, Row]:
+    """The rows without those that sell GPUs which somebody rents from us as another offer of the same host.
+
+    A list that learns of the rent offers the rest of its host in other slices. An offer beside which the list itself
+    has the rented one sells other GPUs; else, where either does not say which GPUs it has, they may be the same.
+    """
+    rented: dict[str, list[tuple[str, frozenset[str]]]] = {}
+    under_rent = Machine.objects.filter(provider=provider, free_lots__lt=F("lots")).exclude(host="").order_by("pk")
+    for external_id, host, named in under_rent.values_list("external_id", "host", "host_gpus"):
+        if external_id is not None and external_id not in rows:
+            rented.setdefault(host, []).append((external_id, frozenset(named.split())))
+    if not rented:
+        return rows
+    kept = dict(rows)
+    for row in rows.values():
+        gpus = frozenset(row.facts[HOST_GPUS].split())
+        for external_id, taken in rented.get(row.facts[HOST], ()):
+            if not gpus or not taken or gpus & taken:
+                del kept[row.external_id]
+                detail = (
+                    f"GPUs of its host are under rent as “{external_id}”. It can be listed when that term has ended."
+                )
+                rejections.append(
+                    Rejection(row=row.row, external_id=row.external_id, code="gpus_under_rent", detail=detail)
+                )
+                break
+    return kept
 
 
 def _stored(provider: Provider) -> Iterator[tuple[Any, ...]]:

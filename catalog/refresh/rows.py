@@ -26,9 +26,12 @@ FACTS = (
     "price_3_days_usd",
     "price_7_days_usd",
     "price_30_days_usd",
+    "host",
+    "host_gpus",
 )
 TIER = FACTS.index("tier")
 HOURLY_USD = FACTS.index("hourly_usd")
+HOST, HOST_GPUS = FACTS.index("host"), FACTS.index("host_gpus")
 # Of these, what the machine is; the rest is what it costs and for how long.
 IDENTITY = slice(0, FACTS.index("memory_source") + 1)
 
@@ -115,6 +118,8 @@ def _row(offer: Offer, gpu_id: int, nominal_gb: int | None, country: str | None,
         offer.price_3_days_usd,
         week if offer.price_7_days_usd is None else offer.price_7_days_usd,
         month if offer.price_30_days_usd is None else offer.price_30_days_usd,
+        (offer.host or "")[:200],
+        " ".join(sorted(offer.gpu_ids or ())),
     )
     return Row(offer.row, offer.external_id, offer.name, max(lots, 1), offer.rentable and lots > 0, facts)
 

@@ -228,6 +228,43 @@ def test_a_row_whose_names_are_all_taken_is_rejected_and_not_on_sale_as_it_was(a
     assert not machine_of(1).online
 
 
+# --- Slices of one host ---
+
+
+def test_slices_of_a_host_that_is_under_rent_are_not_sold_beside_it(aspen: Provider) -> None:
+    host = {"host": "h1", "host_gpu_count": 4}
+    feed(aspen, [row("whole", gpu_count=4, gpu_ids=["0", "1", "2", "3"], **host), row("else")])
+    Machine.objects.filter(external_id="offer-whole").update(free_lots=0)
+    slices = [row("one", gpu_ids=["1"], **host), row("two", gpu_count=2, gpu_ids=["2", "3"], **host), row("else")]
+    run = feed(aspen, slices)
+    assert counts(run) == {"rejected": 2, "unchanged": 1, "rented": 1}
+    assert {one.code for one in run.rejections.all()} == {"gpus_under_rent"}
+    assert not Machine.objects.filter(external_id__in=["offer-one", "offer-two"]).exists()
+
+    Machine.objects.filter(external_id="offer-whole").update(free_lots=1)
+    assert counts(feed(aspen, slices)) == {"new": 2, "gone": 1, "unchanged": 1}
+
+
+def test_a_slice_of_other_gpus_stands_beside_the_one_under_rent(aspen: Provider) -> None:
+    host = {"host": "h1", "host_gpu_count": 2}
+    feed(aspen, [row("left", gpu_ids=["0"], **host), row("right", gpu_ids=["1"], **host)])
+    Machine.objects.filter(external_id="offer-left").update(free_lots=0)
+    assert counts(feed(aspen, [row("right", gpu_ids=["1"], **host)])) == {"unchanged": 1, "rented": 1}
+    assert machine_of("right").online
+
+
+def test_without_the_gpus_named_the_host_under_rent_sells_nothing_else_unless_its_list_has_both(
+    aspen: Provider,
+) -> None:
+    host = {"host": "h1", "host_gpu_count": 2}
+    both = [row("left", **host), row("right", **host)]
+    feed(aspen, both)
+    Machine.objects.filter(external_id="offer-left").update(free_lots=0)
+    assert counts(feed(aspen, both)) == {"unchanged": 1, "rented": 1}
+    run = feed(aspen, [row("right", **host), row("else")])
+    assert counts(run) == {"rejected": 1, "gone": 1, "rented": 1, "new": 1}
+
+
 # --- Rows that are wrong ---
 
 
