@@ -13,7 +13,7 @@ from celery import Celery
 from django.conf import settings
 
 ROOT = Path(__file__).resolve().parents[2]
-DEADLINE_SECONDS = 60
+DEADLINE_SECONDS = 120
 
 
 def is_soon(schedule: object) -> bool:
