@@ -2,6 +2,7 @@
 
 import random
 import re
+import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -34,6 +35,12 @@ def words(response: httpx2.Response) -> str:
 def buying(client: ApiClient, machine: int, number: int, lots: int = 1) -> Callable[[], str]:
     def buy() -> str:
         response = client.order(f"storm-{machine}-{number}", order_body(machine, lots))
+        # A row that a crowd waits for may take longer than an order may wait: the same key goes again, as clients do.
+        for _ in range(5):
+            if response.status_code != 503:
+                break
+            time.sleep(int(response.headers["Retry-After"]))
+            response = client.order(f"storm-{machine}-{number}", order_body(machine, lots))
         return str(response.status_code) if response.is_success else response.json()["code"]
 
     return buy
