@@ -51,6 +51,8 @@ PR_SET_PDEATHSIG = 1
 def main(command: list[str]) -> int:
     if not command:
         raise SystemExit(__doc__)
+    # A shell starts what runs in the background with the interrupt ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, _leave)
     signal.signal(signal.SIGHUP, _leave)
     remove_leftovers()
