@@ -10,7 +10,8 @@ from catalog.refresh import dispatching
 from catalog.refresh.running import LONGEST_RUN
 
 
-# The run ends itself before; these are for one that hangs where it cannot look at the clock.
+# The run ends itself before; these are for one that hangs where it cannot look at the clock. Shorter than the limit of
+# all tasks, because a provider whose run hangs is not refreshed meanwhile.
 @shared_task(soft_time_limit=LONGEST_RUN.seconds + 30, time_limit=LONGEST_RUN.seconds + 60)
 def refresh_provider(provider_id: int) -> str:
     try:

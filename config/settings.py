@@ -161,6 +161,8 @@ CELERY_BROKER_URL = REDIS_URL or "memory://localhost"
 CELERY_TASK_ALWAYS_EAGER = not REDIS_URL
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
+# A task that hangs is killed, which all of them outlive. No soft limit: its exception would have a mail sent again.
+CELERY_TASK_TIME_LIMIT = 600
 CELERY_TIMEZONE = "UTC"
 
 

@@ -7,7 +7,9 @@ from datetime import timedelta
 
 import pytest
 from celery import Celery
+from django.conf import settings
 
+from config.celery import app as berth
 from config.scheduler import Scheduler
 
 DEADLINE_SECONDS = 20
@@ -110,3 +112,12 @@ def test_every_entry_of_the_real_schedule_names_a_task_that_exists(settings) -> 
     named = {entry["task"] for entry in settings.CELERY_BEAT_SCHEDULE.values()}
     assert named
     assert named <= set(celery_app.tasks)
+
+
+def test_no_task_of_the_schedule_holds_a_worker_for_ever() -> None:
+    # Redis hands a task out again when nobody has said within an hour that it is done.
+    visibility_seconds = 3600
+    berth.autodiscover_tasks(force=True)
+    for entry in settings.CELERY_BEAT_SCHEDULE.values():
+        limit = berth.tasks[entry["task"]].time_limit or berth.conf.task_time_limit
+        assert 0 < limit < visibility_seconds, entry["task"]
