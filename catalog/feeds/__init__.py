@@ -12,6 +12,7 @@ from catalog.feeds.offers import (
     Request,
     Unreadable,
     memory_of,
+    name_with_id,
     term_cap,
 )
 from catalog.feeds.places import Place, Places
@@ -34,5 +35,6 @@ __all__ = [
     "Request",
     "Unreadable",
     "memory_of",
+    "name_with_id",
     "term_cap",
 ]

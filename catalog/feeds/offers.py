@@ -27,6 +27,8 @@ LEAST_USD_PER_GPU_HOUR = Decimal("0.001")
 MOST_MEMORY_BYTES = 2 * 2**40
 LEAST_MEMORY_BYTES = 2**28
 
+# Of a machine's name.
+LONGEST_NAME = 160
 LONGEST_TERM_DAYS = 30
 # An order may come as late as a listing counts as fresh, and its term must still end in time.
 ORDER_SLACK = timedelta(minutes=5)
@@ -166,3 +168,13 @@ def term_cap(ends_at: datetime | None, now: datetime) -> int | None:
 def to_six_places(amount: Decimal) -> Decimal:
     """A price per hour as the catalog keeps it."""
     return amount.quantize(Decimal("0.000001"), rounding=ROUND_HALF_UP)
+
+
+def name_with_id(name: str, external_id: str) -> str:
+    """The name that no other offer of the provider has, within the length of a machine's name.
+
+    >>> name_with_id("RTX 4090", "7"), len(name_with_id("x" * 160, "7"))
+    ('RTX 4090 (7)', 160)
+    """
+    end = f" ({external_id})"
+    return name[: max(LONGEST_NAME - len(end), 1)].rstrip() + end

@@ -5,10 +5,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from catalog.feeds.offers import Feed, Merged, Offer, Rejection
+from catalog.feeds.offers import Feed, Merged, Offer, Rejection, name_with_id
 from catalog.feeds.texts import shown
-
-LONGEST_NAME = 160
 
 
 def settle(seen: int, offers: Iterable[Offer], rejections: list[Rejection], *, truncated: bool = False) -> Feed:
@@ -103,9 +101,9 @@ def _each_name_once(offers: list[Offer]) -> list[Offer]:
     counts = Counter(offer.name for offer in offers)
     if len(counts) == len(offers):
         return offers
-    return [offer if counts[offer.name] == 1 else _renamed(offer) for offer in offers]
-
-
-def _renamed(offer: Offer) -> Offer:
-    mark = f" ({offer.external_id})"
-    return msgspec.structs.replace(offer, name=offer.name[: LONGEST_NAME - len(mark)] + mark)
+    return [
+        offer
+        if counts[offer.name] == 1
+        else msgspec.structs.replace(offer, name=name_with_id(offer.name, offer.external_id))
+        for offer in offers
+    ]

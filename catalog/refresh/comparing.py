@@ -6,14 +6,13 @@ from typing import Any, NamedTuple
 
 from django.db.models import F
 
-from catalog.feeds import Rejection
+from catalog.feeds import Rejection, name_with_id
 from catalog.models import FeedAbsence, Machine, Provider
 from catalog.refresh.rows import FACTS, HOST, HOST_GPUS, HOURLY_USD, IDENTITY, TIER, Row
 
 _OWN = ("id", "external_id", "name", "lots", "free_lots", "online")
 # A price that moves by more is a slip of a unit or of a decimal point, until somebody says otherwise.
 JUMP = 10
-NAME_LENGTH = 160
 
 
 class Change(NamedTuple):
@@ -150,17 +149,11 @@ def _is_another(facts: tuple[Any, ...], row: Row) -> bool:
 
 def _bears(name: str, row: Row) -> bool:
     """Whether the machine has one of the two names that the row may have: so it keeps the one it was given."""
-    return name == row.name or name == with_id(row)
-
-
-def with_id(row: Row) -> str:
-    """The name that no other offer of the provider has, within the length of a name."""
-    end = f" ({row.external_id})"
-    return row.name[: max(NAME_LENGTH - len(end), 1)].rstrip() + end
+    return name == row.name or name == name_with_id(row.name, row.external_id)
 
 
 def _free_name(row: Row, names: set[str], rejections: list[Rejection]) -> str | None:
-    for name in (row.name, with_id(row)):
+    for name in (row.name, name_with_id(row.name, row.external_id)):
         if name not in names:
             names.add(name)
             return name

@@ -13,6 +13,7 @@ from catalog import querysets
 from catalog.feeds import ADAPTERS, Feed, berth_format, offers, runpod, vast
 from catalog.feeds.json_rows import WINDOWS_BYTES
 from catalog.feeds.offers import Offer
+from catalog.models import Machine
 from catalog.pricing import TERMS_DAYS
 
 ROOT = Path(berth_format.__file__).parent
@@ -108,6 +109,7 @@ def test_the_page_has_the_limits() -> None:
     assert f"within {offers.LONGEST_TERM_DAYS} days" in rules
     assert max(TERMS_DAYS) == offers.LONGEST_TERM_DAYS
     assert querysets.FRESH_FOR == offers.ORDER_SLACK
+    assert Machine._meta.get_field("name").max_length == offers.LONGEST_NAME
 
 
 def test_what_is_not_given_is_what_the_page_says() -> None:
