@@ -9,12 +9,12 @@ from django.utils.safestring import SafeString
 
 from catalog.models import FeedRun
 
-MOST_REJECTIONS = 200
+SHOWN_REJECTIONS = 200
 
 
 def rejected_rows(run: FeedRun) -> SafeString | str:
     """The first rejected rows of a run as a table, each with its number and why."""
-    kept = list(run.rejections.order_by("row", "id")[:MOST_REJECTIONS])
+    kept = list(run.rejections.order_by("row", "id")[:SHOWN_REJECTIONS])
     if not kept:
         return "none" if not run.rejected else f"{run.rejected:,}; of older runs only the number is kept"
     cells = [(one.row, one.external_id or "not given", one.code, one.detail) for one in kept]

@@ -21,7 +21,6 @@ from catalog.refresh import NothingHeld, accept_held
 from catalog.refresh.turns import make_due
 
 SHOWN_RUNS = 10
-HELD = (FeedRun.Outcome.HELD, FeedRun.Outcome.SHRUNKEN)
 # What a refresh writes: a form that was opened before must not write an older time over it.
 NOT_STAFFS = {"id", "refreshed_at"}
 FEED_FIELDS = ("feed_url", "feed_format", "new_secret", "forget_secret")
@@ -90,7 +89,7 @@ class ProviderAdmin(CountsMachines, SimpleHistoryAdmin):
             "state": state,
             "last_run": over,
             "rejected": rejected_rows(over) if over and over.rejected else "",
-            "is_held": over is not None and over.outcome in HELD,
+            "is_held": over is not None and over.is_held,
             "accepted_until": state.accepted_until if state else None,
             "reason_length": REASON_LENGTH,
             **(extra_context or {}),

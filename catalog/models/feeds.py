@@ -88,6 +88,11 @@ class FeedRun(models.Model):
         return f"{self.provider}, {self.started_at:%Y-%m-%d %H:%M:%S} UTC"
 
     @property
+    def is_held(self) -> bool:
+        """Whether its list was not applied because it looks like an accident, which staff may say it is not."""
+        return self.outcome in (FeedRun.Outcome.SHRUNKEN, FeedRun.Outcome.HELD)
+
+    @property
     def duration(self) -> timedelta | None:
         return None if self.finished_at is None else self.finished_at - self.started_at
 

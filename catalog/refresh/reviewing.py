@@ -68,7 +68,7 @@ def accept_held(provider: Provider, by: Any, reason: str, now: datetime) -> None
     """
     reason = checked_reason(reason)
     last = FeedRun.objects.filter(provider=provider).exclude(outcome=Outcome.RUNNING).first()
-    if last is None or last.outcome not in (Outcome.HELD, Outcome.SHRUNKEN):
+    if last is None or not last.is_held:
         raise NothingHeld(provider)
     make_due(provider, now)
     FeedState.objects.filter(provider=provider).update(accepted_until=now + ACCEPTED_FOR)

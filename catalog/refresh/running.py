@@ -1,6 +1,5 @@
 """One refresh from the fetch to its record."""
 
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -17,8 +16,6 @@ from catalog.refresh.applying import Applied, Applying, Clock, TimeIsUp
 from catalog.refresh.comparing import Differences, compare
 from catalog.refresh.reviewing import is_accepted, judge_length, judge_prices
 from catalog.refresh.rows import resolve
-
-logger = logging.getLogger(__name__)
 
 Outcome = FeedRun.Outcome
 
