@@ -233,7 +233,7 @@ class OwnModelAdmin(ReadOnly, admin.ModelAdmin):
         staff = cast(User, request.user)
         if not (self.has_view_permission(request) and staff.has_perm("sizing.add_aimodel")):
             raise PermissionDenied
-        row = get_object_or_404(OwnModel.objects.select_related("organization"), pk=min(pk, 2**63 - 1))
+        row = get_object_or_404(OwnModel.objects.select_related("organization"), pk=pk)
         shape = row.readable
         if shape is None:
             messages.error(request, "The figures of this model cannot be read any more: it must be brought again.")

@@ -17,8 +17,6 @@ from rentals.models import Invitation, Membership
 from rentals.models.organizations import Role
 from rentals.scoping import TenantRequest, nothing_done, organization_page
 
-_MAX_ID = 2**63 - 1
-
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @organization_page
@@ -121,12 +119,12 @@ def transfer(request: TenantRequest, membership_id: int) -> HttpResponse:
 def _member(request: TenantRequest, membership_id: int) -> Membership:
     """Before any other refusal: what is wrong with a request says nothing about another organization's members."""
     rows = Membership.objects.for_organization(request.organization).select_related("user")
-    return get_object_or_404(rows, pk=min(membership_id, _MAX_ID))
+    return get_object_or_404(rows, pk=membership_id)
 
 
 def _invitation(request: TenantRequest, invitation_id: int) -> Invitation:
     rows = Invitation.objects.for_organization(request.organization)
-    return get_object_or_404(rows, pk=min(invitation_id, _MAX_ID))
+    return get_object_or_404(rows, pk=invitation_id)
 
 
 def _is_me(request: TenantRequest, member: Membership) -> bool:

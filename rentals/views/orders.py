@@ -19,7 +19,6 @@ from rentals.receipts import receipt
 from rentals.scoping import TenantRequest, nothing_done, organization_page
 
 ORDERS_PER_PAGE = 25
-_MAX_ID = 2**31 - 1
 
 
 @require_safe
@@ -71,7 +70,7 @@ def start(request: TenantRequest, order_id: UUID, number: int) -> HttpResponse:
 
 def _set_state(request: TenantRequest, order_id: UUID, number: int, verb) -> HttpResponse:  # type: ignore[no-untyped-def]
     found = _order(request, order_id)
-    if not found.allocations.filter(number=min(number, _MAX_ID)).exists():
+    if not found.allocations.filter(number=number).exists():
         raise Http404("This order has no such lot.")
     if request.method != "POST":
         return nothing_done(request, "order", found.pk)

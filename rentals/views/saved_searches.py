@@ -13,8 +13,6 @@ from rentals.models import SavedSearch
 from rentals.scoping import TenantRequest, nothing_done, organization_page
 from rentals.webhooks_forms import SearchForm
 
-_MAX_ID = 2**63 - 1
-
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @organization_page
@@ -41,7 +39,7 @@ def saved_searches(request: TenantRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @organization_page
 def delete(request: TenantRequest, search_id: int) -> HttpResponse:
-    search = get_object_or_404(SavedSearch.objects.for_organization(request.organization), pk=min(search_id, _MAX_ID))
+    search = get_object_or_404(SavedSearch.objects.for_organization(request.organization), pk=search_id)
     if request.method != "POST":
         return nothing_done(request, "saved-searches")
     try:

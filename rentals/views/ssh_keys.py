@@ -14,8 +14,6 @@ from rentals.models import SshKey
 from rentals.policies import permits_ordering, policy_of
 from rentals.scoping import TenantRequest, nothing_done, organization_page
 
-_MAX_ID = 2**63 - 1
-
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @organization_page
@@ -43,7 +41,7 @@ def ssh_keys(request: TenantRequest) -> HttpResponse:
 @organization_page
 def remove(request: TenantRequest, ssh_key_id: int) -> HttpResponse:
     mine = SshKey.objects.for_organization(request.organization)
-    key = get_object_or_404(mine, pk=min(ssh_key_id, _MAX_ID))
+    key = get_object_or_404(mine, pk=ssh_key_id)
     if request.method != "POST":
         return nothing_done(request, "ssh-keys")
     try:

@@ -25,7 +25,6 @@ from rentals.webhooks_forms import EndpointForm, NewEndpointForm
 from rentals.webhooks_signing import OVERLAP
 
 PER_PAGE = 25
-_MAX_ID = 2**63 - 1
 
 
 def managers_only(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
@@ -37,13 +36,13 @@ def managers_only(view: Callable[..., HttpResponse]) -> Callable[..., HttpRespon
         if "endpoint_id" in ids:
             found["endpoint"] = endpoint = get_object_or_404(
                 WebhookEndpoint.objects.for_organization(request.organization).select_related("organization"),
-                pk=min(ids["endpoint_id"], _MAX_ID),
+                pk=ids["endpoint_id"],
             )
             if "delivery_id" in ids:
                 found["delivery"] = get_object_or_404(
                     WebhookDelivery.objects.for_organization(request.organization).select_related("event"),
                     endpoint=endpoint,
-                    pk=min(ids["delivery_id"], _MAX_ID),
+                    pk=ids["delivery_id"],
                 )
         if not request.membership.may_manage:
             raise PermissionDenied("Only owners and admins manage webhooks. Ask one of them.")

@@ -7,6 +7,7 @@ the scoping of the code switched off, so that row-level security alone must hold
 
 import json
 import logging
+import re
 import uuid
 
 import pytest
@@ -215,6 +216,24 @@ def test_what_the_sweep_sends_does_something_for_an_owner(world, name):
     sweep.ask(client, "POST", path, {200, 302}, data=bodies.owner_form(name, world, mine), shows=True)
     assert not [fault for fault in sweep.faults if "secret" not in fault], sweep.faults
     assert worlds.digests(mine.organization) != before, f"say in tests/sweep/bodies.py what makes {name} act"
+
+
+def test_a_number_that_no_row_can_have_is_a_page_that_does_not_exist(world):
+    sweep, mine = Sweep(world), world.theirs
+    people = {Access.TENANT: mine.owner, Access.STAFF: world.people["staff"]}
+    headers = headers_of(world, mine.keys["both"].text)
+    asked = set()
+    for address, row in addresses(Access.PUBLIC, Access.TENANT, Access.STAFF, Access.API_PUBLIC, Access.API_KEY):
+        for name in re.findall(r"<int:(\w+)>", address.route):
+            client = sweep.client(people.get(row.access))
+            for number in (2**63, 10**30):
+                path = address.path(mine.values | {name: number})
+                for method in ("GET", "POST"):
+                    data = {} if row.access not in (Access.API_PUBLIC, Access.API_KEY) else "{}"
+                    sweep.ask(client, method, path, {404, 405}, data=data, headers=headers, shows=True)
+            asked.add(address.name)
+    assert {"machine", "webhook-delivery", "member-remove", "api-machine", "admin:catalog_provider_refresh"} <= asked
+    assert not sweep.faults, sweep.faults
 
 
 # --- The administration ----------------------------------------------------------------------------------------------
