@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any, cast
 
 from django.contrib import admin, messages
+from django.contrib.admin.utils import unquote
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.forms import Form
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
@@ -96,8 +97,9 @@ class AllocationAdmin(admin.ModelAdmin):
         """Hand the lot over, or correct how it is reached."""
         if not self.has_view_permission(request):
             raise PermissionDenied
-        rows = Allocation.objects.select_related("order", "organization")
-        allocation = get_object_or_404(rows, pk=object_id if object_id.isdigit() and len(object_id) < 19 else 0)
+        allocation = self.get_object(request, unquote(object_id))
+        if allocation is None:
+            raise Http404("There is no such lot.")
         connection = Connection.objects.filter(allocation=allocation).first()
         form = ConnectionForm(request.POST or None, initial=ConnectionForm.filled(connection))
         if request.method == "POST":

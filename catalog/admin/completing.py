@@ -12,7 +12,7 @@ class Completing(AutocompleteSelect):
     """Django's own, which asks the database for whatever was sent: what is no key is left to the field to refuse."""
 
     def optgroups(self, name: str, value: Any, attr: Any = None) -> Any:
-        return super().optgroups(name, [one for one in value if _is_key(str(one))], attr)
+        return super().optgroups(name, [one for one in value if is_key(str(one))], attr)
 
 
 def complete(field: Any, reference: Any, site: admin.AdminSite) -> None:
@@ -30,5 +30,6 @@ class CompletesReferences(admin.ModelAdmin):
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
 
-def _is_key(text: str) -> bool:
+def is_key(text: str) -> bool:
+    """Whether a text that somebody sent may name a row by its number."""
     return text.isascii() and text.isdigit() and len(text) < 19

@@ -7,6 +7,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpRequest
 
 from catalog import countries
+from catalog.admin.completing import is_key
 from catalog.models import Gpu, Machine, Provider
 
 MOST_CHOICES = 100
@@ -49,7 +50,7 @@ class _OfMachines(admin.SimpleListFilter):
         value = self.value()
         if value is None:
             return queryset
-        if not (value.isascii() and value.isdigit() and len(value) < 19):
+        if not is_key(value):
             return queryset.none()
         return queryset.filter(**{f"{self.parameter_name}_id": int(value)})
 

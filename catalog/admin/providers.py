@@ -3,6 +3,7 @@
 from typing import Any, cast
 
 from django.contrib import admin, messages
+from django.contrib.admin.utils import unquote
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpRequest, HttpResponse
@@ -80,10 +81,10 @@ class ProviderAdmin(CountsMachines, SimpleHistoryAdmin):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> Any:
-        number = int(object_id) if object_id.isascii() and object_id.isdigit() and len(object_id) < 19 else 0
-        runs = list(FeedRun.objects.filter(provider=number)[:SHOWN_RUNS])
+        provider = self.get_object(request, unquote(object_id))
+        runs = list(FeedRun.objects.filter(provider=provider)[:SHOWN_RUNS])
         over = next((run for run in runs if run.outcome != FeedRun.Outcome.RUNNING), None)
-        state = FeedState.objects.filter(provider=number).first()
+        state = FeedState.objects.filter(provider=provider).first()
         context = {
             "runs": [(run, lasted(run)) for run in runs],
             "state": state,
@@ -122,7 +123,7 @@ class ProviderAdmin(CountsMachines, SimpleHistoryAdmin):
     def _provider(self, request: HttpRequest, pk: int) -> Provider:
         if not self.has_change_permission(request):
             raise PermissionDenied
-        return get_object_or_404(Provider, pk=min(pk, 2**63 - 1))
+        return get_object_or_404(Provider, pk=pk)
 
     def _back(self, provider: Provider) -> HttpResponse:
         return redirect(reverse("admin:catalog_provider_change", args=[provider.pk]))

@@ -4,11 +4,12 @@ from typing import Any, cast
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.admin.utils import unquote
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db.models import QuerySet
-from django.http import HttpRequest
-from django.shortcuts import get_object_or_404, redirect, render
+from django.http import Http404, HttpRequest
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
 
@@ -78,11 +79,9 @@ class OpenFilter(admin.SimpleListFilter):
         return [("answered", "Answered"), ("all", "All")]
 
     def choices(self, changelist: Any) -> Any:
-        chosen = {"selected": self.value() is None, "query_string": changelist.get_query_string(remove=["state"])}
-        yield {**chosen, "display": "Open"}
-        for value, title in self.lookup_choices:
-            query = changelist.get_query_string({"state": value})
-            yield {"selected": self.value() == str(value), "query_string": query, "display": title}
+        first, *others = super().choices(changelist)
+        first["display"] = "Open"
+        return [first, *others]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[FeedQuestion]) -> QuerySet[FeedQuestion]:
         if self.value() == "all":
@@ -113,8 +112,9 @@ class FeedQuestionAdmin(admin.ModelAdmin):
         """The question with its answer, or the form for one."""
         if not self.has_view_or_change_permission(request):
             raise PermissionDenied
-        number = int(object_id) if object_id.isascii() and object_id.isdigit() and len(object_id) < 19 else 0
-        question = get_object_or_404(FeedQuestion.objects.select_related("provider", "resolved_by"), pk=number)
+        question = self.get_object(request, unquote(object_id))
+        if question is None:
+            raise Http404("There is no such question.")
         may_answer = self.has_change_permission(request)
         if request.method == "POST" and not may_answer:
             raise PermissionDenied

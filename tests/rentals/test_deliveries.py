@@ -163,7 +163,7 @@ def test_staff_hand_a_lot_over_on_its_page(client, acme, staff, now):
     assert 'value="gpu8.example.net"' in client.get(page).content.decode()
 
 
-@pytest.mark.parametrize("address", ["999999", "x", "9" * 30])
+@pytest.mark.parametrize("address", ["999999", "x", "²", "9" * 30])
 def test_a_lot_that_is_not_there(client, staff, address):
     client.force_login(staff)
     assert client.get(f"/admin/rentals/allocation/{address}/change/").status_code == 404
