@@ -4,9 +4,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from django.conf import settings
-from django.urls import reverse
-
+from catalog.links import page_url
 from catalog.models import Gpu, Machine, Option
 from catalog.pricing import TERMS_DAYS
 from catalog.units import to_gib
@@ -31,7 +29,7 @@ def machine_document(machine: Machine) -> Document:
         "interruptible": machine.interruptible,
         "max_term_days": machine.max_term_days,
         "prices_usd": {str(days): None if price is None else f"{price:.2f}" for days, price in prices.items()},
-        "html_url": f"{settings.SITE_URL}{reverse('machine', args=[machine.pk])}",
+        "html_url": page_url("machine", machine.pk),
     }
 
 
@@ -68,7 +66,7 @@ def gpu_document(gpu: Gpu) -> Document:
         "bf16": gpu.bf16,
         "fp8": gpu.fp8,
         "sources": gpu.sources,
-        "html_url": f"{settings.SITE_URL}{reverse('catalog')}?gpu={gpu.slug}",
+        "html_url": f"{page_url('catalog')}?gpu={gpu.slug}",
     }
 
 
@@ -80,7 +78,7 @@ def option_document(option: Option) -> Document:
         "description": option.description,
         "price_per_lot_day_usd": _exact(option.price_per_lot_day_usd),
         "max_quantity": option.max_quantity,
-        "html_url": f"{settings.SITE_URL}{reverse('catalog')}",
+        "html_url": page_url("catalog"),
     }
 
 

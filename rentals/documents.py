@@ -7,10 +7,8 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
-from django.conf import settings
-from django.urls import reverse
-
 from catalog import wording
+from catalog.links import page_url
 from catalog.models import Machine
 from rentals import policies
 from rentals.models import Allocation, ApiKey, AuditEvent, Membership, Order, Organization, OrganizationPolicy
@@ -85,7 +83,7 @@ def order_document(order: Order, allocations: Iterable[Allocation], *, now: date
         "allocations": [_allocation(allocation, order, now) for allocation in allocations],
         "sizing": order.sizing,
         "idempotency_key": order.idempotency_key,
-        "html_url": _page("order", order.organization.slug, order.pk),
+        "html_url": page_url("order", order.organization.slug, order.pk),
     }
 
 
@@ -101,7 +99,7 @@ def _cancellation(order: Order) -> dict[str, Any] | None:
 
 def allocation_document(allocation: Allocation, order: Order, now: datetime) -> dict[str, Any]:
     """One lot by itself, with the order it belongs to."""
-    page = _page("order", order.organization.slug, order.pk)
+    page = page_url("order", order.organization.slug, order.pk)
     return {"order": str(order.pk), **_allocation(allocation, order, now), "html_url": page}
 
 
@@ -114,7 +112,7 @@ def quote_document(offer: Quote) -> dict[str, Any]:
         "cards": offer.cards,
         "lines": [line_document(line) for line in offer.lines],
         "total_usd": f"{offer.total_usd:.2f}",
-        "html_url": f"{settings.SITE_URL}{reverse('machine', args=[offer.machine.pk])}",
+        "html_url": page_url("machine", offer.machine.pk),
     }
 
 
@@ -128,7 +126,7 @@ def key_document(key: ApiKey) -> dict[str, Any]:
         "created_at": instant(key.created_at),
         "expires_at": instant(key.expires_at),
         "last_used_at": instant(key.last_used_at),
-        "html_url": _page("keys", key.organization.slug),
+        "html_url": page_url("keys", key.organization.slug),
     }
 
 
@@ -137,7 +135,7 @@ def organization_document(organization: Organization) -> dict[str, Any]:
         "slug": organization.slug,
         "name": organization.name,
         "created_at": instant(organization.created_at),
-        "html_url": _page("organization", organization.slug),
+        "html_url": page_url("organization", organization.slug),
     }
 
 
@@ -155,7 +153,7 @@ def policy_document(policy: OrganizationPolicy | None, organization: Organizatio
         "order_role": policy.order_role if policy else Role.MEMBER.value,
         "community_acknowledged": policy.community_acknowledged if policy else None,
         "changed_at": instant(policy.changed_at) if policy else None,
-        "html_url": _page("policy", organization.slug),
+        "html_url": page_url("policy", organization.slug),
     }
 
 
@@ -176,11 +174,11 @@ def usage_document(found: Statement) -> dict[str, Any]:
                 "lots": entry.order.lots,
                 "term_days": entry.order.term_days,
                 "amount_usd": f"{entry.amount_usd:.2f}",
-                "html_url": _page("order", found.organization.slug, entry.order.pk),
+                "html_url": page_url("order", found.organization.slug, entry.order.pk),
             }
             for entry in found.entries
         ],
-        "html_url": _page("statement", found.organization.slug, found.month),
+        "html_url": page_url("statement", found.organization.slug, found.month),
     }
 
 
@@ -189,7 +187,7 @@ def member_document(membership: Membership) -> dict[str, Any]:
         "email": membership.user.email,
         "role": membership.role,
         "since": instant(membership.created_at),
-        "html_url": _page("members", membership.organization.slug),
+        "html_url": page_url("members", membership.organization.slug),
     }
 
 
@@ -202,12 +200,8 @@ def event_document(event: AuditEvent) -> dict[str, Any]:
         "via": event.via,
         "object_id": event.object_id,
         "data": event.data,
-        "html_url": _page("activity", event.organization.slug),
+        "html_url": page_url("activity", event.organization.slug),
     }
-
-
-def _page(name: str, *arguments: object) -> str:
-    return f"{settings.SITE_URL}{reverse(name, args=arguments)}"
 
 
 def to_bytes(document: dict[str, Any]) -> bytes:

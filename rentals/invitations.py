@@ -14,8 +14,8 @@ from allauth.account.models import EmailAddress
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.urls import reverse
 
+from catalog.links import page_url
 from rentals.audit import name_of, record
 from rentals.errors import AlreadyMember, InvitationNotForYou, InvitationOver, TooManyInvitations
 from rentals.mail import send_after_commit
@@ -158,7 +158,7 @@ def _offer(invitation: Invitation, manager: Membership, now: datetime) -> tuple[
     record(invitation.organization, "invitation.sent_again" if again else "invitation.sent", at=now,
            actor=manager.user, via="page", object_id=invitation.pk, email=invitation.email,
            role=invitation.role)  # fmt: skip
-    link = f"{settings.SITE_URL}{reverse('invitation', args=[token])}"
+    link = page_url("invitation", token)
     send_after_commit(
         to=invitation.email,
         subject=f"You are invited to {invitation.organization.name}",

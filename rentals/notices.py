@@ -17,8 +17,8 @@ from django.core.mail import EmailMessage, get_connection
 from django.core.mail.backends.base import BaseEmailBackend
 from django.db.models import Exists, OuterRef
 from django.template.loader import render_to_string
-from django.urls import reverse
 
+from catalog.links import page_url
 from rentals.models import Membership, Notice, Order
 from rentals.models.orders import Status
 from rentals.models.organizations import Role
@@ -154,7 +154,7 @@ def _still_true(notice: Notice, now: datetime) -> bool:
 
 def _message(notice: Notice) -> EmailMessage:
     order, organization = notice.order, notice.organization
-    link = f"{settings.SITE_URL}{reverse('order', args=[organization.slug, order.pk])}"
+    link = page_url("order", organization.slug, order.pk)
     subject, words = {
         Notice.Kind.PLACED: ("is placed", "order_placed"),
         Notice.Kind.ENDS_SOON: ("ends in less than 24 hours", "order_ends_soon"),

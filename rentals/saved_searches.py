@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from django.conf import settings
 from django.db import transaction
 from django.http import QueryDict
-from django.urls import reverse
 from django.utils.dateparse import parse_datetime
 
+from catalog.links import page_url
 from rentals.audit import name_of, record
 from rentals.documents import instant
 from rentals.errors import InvalidSearch, NotPermitted
@@ -92,8 +91,7 @@ def delete_search(member: Membership, search_id: int, *, now: datetime) -> Saved
 
 def result_url(search: SavedSearch) -> str:
     """The page with the answer."""
-    page = reverse("organization-launch-result", args=[search.organization.slug])
-    return f"{settings.SITE_URL}{page}?{search.query}"
+    return f"{page_url('organization-launch-result', search.organization.slug)}?{search.query}"
 
 
 def check_saved_searches(now: datetime) -> int:
@@ -187,7 +185,7 @@ def _tell(search: SavedSearch, question: Question, told: tuple[Candidate, ...], 
         "more": appeared - len(told),
         "days": question.preferences.term_days,
         "link": url,
-        "searches_link": f"{settings.SITE_URL}{reverse('saved-searches', args=[search.organization.slug])}",
+        "searches_link": page_url("saved-searches", search.organization.slug),
     }
     send_after_commit(
         to=person.email,

@@ -8,9 +8,9 @@ from datetime import datetime
 from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet
-from django.urls import reverse
 
 from catalog import outgoing
+from catalog.links import page_url
 from rentals.audit import name_of, record
 from rentals.documents import instant
 from rentals.errors import InvalidWebhook, NotPermitted
@@ -60,7 +60,7 @@ def check_url(url: str) -> None:
         parsed = outgoing.parse(url)
     except outgoing.Refused as refused:
         raise InvalidWebhook("url", refused.detail) from None
-    if parsed.scheme != "https" and f"{parsed.netloc.decode()}" not in settings.OUTGOING_ALLOWED:
+    if parsed.scheme != "https" and parsed.netloc.decode() not in settings.OUTGOING_ALLOWED:
         raise InvalidWebhook("url", "The address must begin with https://, so that nobody reads along.")
     if "#" in url:
         raise InvalidWebhook("url", "Leave out the part after #: it is never sent.")
@@ -100,17 +100,15 @@ def change_endpoint(manager: Membership, endpoint_id: int, wish: Wish, *, now: d
     """
     with transaction.atomic():
         endpoint = _held_endpoint(manager, endpoint_id)
-        before = (endpoint.url, endpoint.description, endpoint.events, endpoint.enabled)
-        endpoint.url, endpoint.description = wish.url, wish.description
-        endpoint.events, endpoint.enabled = wish.kinds, wish.enabled
-        if before == (endpoint.url, endpoint.description, endpoint.events, endpoint.enabled):
+        wished = {"url": wish.url, "description": wish.description, "events": wish.kinds, "enabled": wish.enabled}
+        changed = {name: value for name, value in wished.items() if value != getattr(endpoint, name)}
+        if not changed:
             return endpoint
-        if (endpoint.enabled and not before[3]) or endpoint.url != before[0]:
-            endpoint.failing_since = endpoint.given_up_at = None
-            endpoint.next_send_at = now
-        endpoint.save(
-            update_fields=["url", "description", "events", "enabled", "failing_since", "given_up_at", "next_send_at"]
-        )
+        if "url" in changed or changed.get("enabled"):
+            changed |= {"failing_since": None, "given_up_at": None, "next_send_at": now}
+        for name, value in changed.items():
+            setattr(endpoint, name, value)
+        endpoint.save(update_fields=changed)
         if not endpoint.enabled:
             drop_waiting(endpoint, now)
         _record(endpoint, "changed", manager, now)
@@ -158,11 +156,9 @@ def send_test(manager: Membership, endpoint_id: int, *, now: datetime) -> None:
         _check_enabled(endpoint)
         waiting = _deliveries(endpoint).filter(state=State.PENDING, event__kind=TEST)
         if not waiting.update(next_attempt_at=now):
-            page = reverse("webhook", args=[endpoint.organization.slug, endpoint.pk])
+            page = page_url("webhook", endpoint.organization.slug, endpoint.pk)
             data = {"message": "Sent by the button of the endpoint's page. Nothing happened."}
-            promise(
-                endpoint.organization, TEST, data, [endpoint.pk], now=now, html_url=f"{settings.SITE_URL}{page}"
-            )  # fmt: skip
+            promise(endpoint.organization, TEST, data, [endpoint.pk], now=now, html_url=page)
         _answerable(endpoint, now)
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from django.conf import settings
-from django.urls import reverse
-
+from catalog.links import page_url
 from rentals.audit import record
 from rentals.mail import send_after_commit
 from rentals.models import Membership, WebhookEndpoint
@@ -30,7 +28,7 @@ def turn_off_if_dead(endpoint: WebhookEndpoint, now: datetime) -> bool:
         "organization": organization,
         "url": endpoint.shown_url,
         "since": endpoint.failing_since,
-        "link": f"{settings.SITE_URL}{reverse('webhook', args=[organization.slug, endpoint.pk])}",
+        "link": page_url("webhook", organization.slug, endpoint.pk),
     }
     for address in sorted({owner.user.email for owner in owners.select_related("user") if owner.user.email}):
         send_after_commit(
