@@ -14,8 +14,8 @@ MAX_QUERY = 8000
 class SavedSearch(models.Model):
     """A result page under a name. Only `rentals.saved_searches` writes it.
 
-    Shape: `query` is the page's canonical query string; `known` has the machines that answer it, each by its id with
-    the moment when it was last among them.
+    Shape: `query` is the page's canonical query string; `known` has the ids of the machines that answer it under
+    `there`, and under `gone` those that did until a moment ago, each with the moment when it was first missed.
     """
 
     organization = models.ForeignKey(Organization, on_delete=models.PROTECT, related_name="+")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import timedelta
 from functools import wraps
 
 from django.contrib import messages
@@ -163,7 +164,7 @@ def _one(
         "rows": [(row, _latest(row)) for row in shown_page],
         "now": timezone.now(),
         "made_at": instant(endpoint.secret_made_at),
-        "overlap_hours": OVERLAP.days * 24 + OVERLAP.seconds // 3600,
+        "overlap_hours": OVERLAP // timedelta(hours=1),
         "dead_after_days": DEAD_AFTER.days,
         **shown,
     }
