@@ -54,7 +54,7 @@ def save_search(member: Membership, *, name: str, query: str, now: datetime) -> 
     with transaction.atomic():
         # Held, so that two at once neither pass the limit nor take one name.
         organization = Organization.objects.select_for_update().get(pk=member.organization_id)
-        _check_may(member)
+        check_may_keep(member)
         mine = SavedSearch.objects.for_organization(organization)
         if mine.filter(name=name).exists():
             raise InvalidSearch("name", "There is a search of this name already. Choose another.")
@@ -81,7 +81,7 @@ def save_search(member: Membership, *, name: str, query: str, now: datetime) -> 
 def delete_search(member: Membership, search_id: int, *, now: datetime) -> SavedSearch:
     """Raises: NotPermitted, SavedSearch.DoesNotExist."""
     with transaction.atomic():
-        _check_may(member)
+        check_may_keep(member)
         search = SavedSearch.objects.for_organization(member.organization).select_for_update().get(pk=search_id)
         record(member.organization, "saved_search.deleted", at=now, actor=member.user, via="page",
                object_id=search.pk, name=search.name)  # fmt: skip
@@ -213,7 +213,11 @@ def _limits(organization: Organization, now: datetime) -> HardLimits:
     return limits_of(policy_of(organization), organization, now=now)
 
 
-def _check_may(member: Membership) -> None:
+def check_may_keep(member: Membership) -> None:
+    """Whether the member, as they are now, saves and deletes searches.
+
+    Raises: NotPermitted.
+    """
     current = Membership.objects.filter(pk=member.pk).first()
     if current is None or not current.may_order:
         raise NotPermitted("Your role in this organization may look, not keep searches. Ask an owner or admin.")

@@ -1,4 +1,4 @@
-"""Shapes of input of the pages of webhooks and saved searches; the rules are with the acts."""
+"""Shapes of input of the pages of webhooks; the rules are with the acts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 from django import forms
 
 from rentals.models import WebhookEndpoint
-from rentals.models.searches import MAX_QUERY, MAX_SEARCH_NAME
 from rentals.models.webhooks import MAX_DESCRIPTION, MAX_URL, EventKind
 from rentals.webhooks_endpoints import Wish
 
@@ -51,15 +50,3 @@ class EndpointForm(NewEndpointForm):
         """The form with what the endpoint has."""
         fields = ("url", "description", "events", "enabled")
         return cls(data, initial={name: getattr(endpoint, name) for name in fields})
-
-
-class SearchForm(forms.Form):
-    name = forms.CharField(label="Name", max_length=MAX_SEARCH_NAME)
-    query = forms.CharField(
-        max_length=MAX_QUERY,
-        widget=forms.HiddenInput,
-        error_messages={
-            "required": "Open a result page, and save the search there.",
-            "max_length": "This question is too long to be kept. Keep its model with the organization first.",
-        },
-    )

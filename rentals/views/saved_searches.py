@@ -10,8 +10,8 @@ from django.views.decorators.http import require_http_methods
 from rentals import saved_searches as acts
 from rentals.errors import InvalidSearch, NotPermitted
 from rentals.models import SavedSearch
+from rentals.saved_searches_forms import SearchForm
 from rentals.scoping import TenantRequest, nothing_done, organization_page
-from rentals.webhooks_forms import SearchForm
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -20,19 +20,18 @@ def saved_searches(request: TenantRequest) -> HttpResponse:
     """The list; a search comes here from a result page, by POST."""
     if request.method != "POST":
         return _list(request)
-    if not request.membership.may_order:
-        raise PermissionDenied("Your role in this organization may look, not keep searches. Ask an owner or admin.")
     form = SearchForm(request.POST)
-    if form.is_valid():
-        name, query = form.cleaned_data["name"], form.cleaned_data["query"]
-        try:
+    try:
+        acts.check_may_keep(request.membership)
+        if form.is_valid():
+            name, query = form.cleaned_data["name"], form.cleaned_data["query"]
             search = acts.save_search(request.membership, name=name, query=query, now=timezone.now())
             messages.success(request, f"The search {search.name} is saved. You are told when a machine appears for it.")
             return redirect("saved-searches", request.organization.slug)
-        except NotPermitted as error:
-            raise PermissionDenied(error.message) from error
-        except InvalidSearch as error:
-            form.add_error(error.field, error.message)
+    except NotPermitted as error:
+        raise PermissionDenied(error.message) from error
+    except InvalidSearch as error:
+        form.add_error(error.field, error.message)
     return _list(request, form, status=400)
 
 
