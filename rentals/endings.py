@@ -35,6 +35,9 @@ def end_due_orders(now: datetime) -> int:
             if not is_lock_timeout(error):
                 raise
             logger.warning("Order %s could not be ended now.", order_id, exc_info=True)
+        except Exception:
+            # Nor must one order that cannot be told of.
+            logger.exception("Order %s cannot be ended.", order_id)
     return ended
 
 

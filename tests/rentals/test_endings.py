@@ -5,9 +5,9 @@ from datetime import timedelta
 from catalog.models import Machine
 from rentals.endings import end_due_orders, end_order
 from rentals.invariants import violations
-from rentals.models import AuditEvent, Order
+from rentals.models import AuditEvent, Order, WebhookEndpoint
 from rentals.tasks import end_due_orders as task
-from tests.factories import make_machine, make_order
+from tests.factories import make_endpoint, make_machine, make_order
 
 
 def lots(machine):
@@ -57,6 +57,17 @@ def test_an_order_ends_when_its_machine_is_gone(acme):
     order = make_order(acme, machine)
     machine.delete()
     assert end_due_orders(order.ends_at) == 1
+
+
+def test_one_order_that_cannot_be_told_of_keeps_no_lot_of_another(acme, globex, now):
+    machine = make_machine(lots=2)
+    broken = make_order(acme, machine, placement={"now": now - timedelta(days=20)})
+    sound = make_order(globex, machine, placement={"now": now - timedelta(days=19)})
+    endpoint = make_endpoint(acme)
+    WebhookEndpoint.objects.filter(pk=endpoint.pk).update(events=5)
+    assert end_due_orders(now) == 1
+    assert [Order.objects.get(pk=each.pk).status for each in (broken, sound)] == ["active", "ended"]
+    assert lots(machine) == 1
 
 
 def test_other_orders_keep_running(acme, now):
