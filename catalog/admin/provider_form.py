@@ -1,6 +1,7 @@
 """A provider with its feed, whose secret goes in and never comes out."""
 
 from typing import Any, ClassVar, cast
+from urllib.parse import urlsplit
 
 from django import forms
 
@@ -53,4 +54,18 @@ class ProviderForm(forms.ModelForm):
             self.instance.feed_secret = secret
         elif forget:
             self.instance.feed_secret = ""
+        elif self.instance.feed_secret and self._moves(cleaned.get("feed_url")):
+            self.add_error(
+                "new_secret", "The feed moves to another server: write its secret, or forget the one of the old server."
+            )
         return cleaned
+
+    def _moves(self, address: str | None) -> bool:
+        """Whether the secret would go to somebody else; who may not read it must not be able to send it to himself."""
+        before, after = _server(self.initial.get("feed_url")), _server(address)
+        return bool(after[1]) and before != after
+
+
+def _server(address: str | None) -> tuple[str, str]:
+    parts = urlsplit(address or "")
+    return parts.scheme, parts.netloc.rpartition("@")[2].lower()

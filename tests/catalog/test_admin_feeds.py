@@ -76,6 +76,18 @@ def test_a_secret_goes_in_and_never_comes_out(staff: Client, fed: Provider) -> N
     assert fed.feed_secret == ""
 
 
+@pytest.mark.parametrize("address", ["https://other.example/", "http://feed.example/", "https://feed.example:8443/"])
+def test_a_secret_does_not_follow_its_feed_to_another_server(staff: Client, fed: Provider, address: str) -> None:
+    url = page_of(fed)
+    assert set(send(staff, url, {**form_of(staff, url), "feed_url": address})) == {"new_secret"}
+    fed.refresh_from_db()
+    assert (fed.feed_url, fed.feed_secret) == ("https://feed.example/", "hush-hush")
+    assert send(staff, url, {**form_of(staff, url), "feed_url": "https://feed.example/v2"}) == {}
+    assert send(staff, url, {**form_of(staff, url), "feed_url": address, "new_secret": "of-the-other"}) == {}
+    fed.refresh_from_db()
+    assert (fed.feed_url, fed.feed_secret) == (address, "of-the-other")
+
+
 @pytest.mark.parametrize(
     ("changes", "field"),
     [
