@@ -6,18 +6,21 @@ The act waits for no broker and no receiver. Where nobody listens it costs one q
 from __future__ import annotations
 
 import json
+import logging
 import uuid
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import IntegrityError, transaction
+from django.db import DatabaseError, IntegrityError, transaction
 from django.db.models import Exists, FilteredRelation, OuterRef, Q
 
 from rentals.documents import allocation_document, instant, order_document
 from rentals.models import Allocation, Order, Organization, WebhookDelivery, WebhookEndpoint, WebhookEvent
 from rentals.models.webhooks import EventKind
 from rentals.tenants import Across, across_tenants, tenant
+
+logger = logging.getLogger(__name__)
 
 ENDS_SOON = timedelta(hours=24)
 # One sweep's share, as of the mails.
@@ -109,6 +112,11 @@ def tell_of_ends(now: datetime) -> int:
         except IntegrityError:
             # Another sweep was here at the same moment: the constraint lets one of them write.
             continue
+        except DatabaseError:
+            raise
+        except Exception:
+            # One order that cannot be told of keeps none from the others; it would be first in every sweep.
+            logger.exception("The end of order %s cannot be told of.", order.pk)
     return len(found)
 
 

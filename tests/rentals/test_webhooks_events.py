@@ -11,7 +11,7 @@ from rentals.cancellations import cancel_order
 from rentals.endings import end_due_orders
 from rentals.errors import SoldOut
 from rentals.invariants import violations
-from rentals.models import WebhookEvent
+from rentals.models import Organization, WebhookEvent
 from rentals.webhooks_endpoints import (
     MAX_ENDPOINTS,
 )
@@ -122,6 +122,17 @@ def test_an_end_is_told_a_day_before_and_never_after_it(acme, endpoint, before_t
     order = make_order(acme)
     assert tell_of_ends(order.ends_at - before_the_end) == told
     assert kinds().count("order.ending") == told
+
+
+def test_one_end_that_cannot_be_told_of_keeps_none_from_another(acme, globex, receiver, now):
+    first = make_order(acme, placement={"now": now - timedelta(hours=1)})
+    make_order(globex, placement={"now": now})
+    make_endpoint(acme, receiver.url)
+    make_endpoint(globex, receiver.url)
+    # There is no page of such a name that an event could lead to.
+    Organization.objects.filter(pk=acme.pk).update(slug="no slug")
+    tell_of_ends(first.ends_at - timedelta(hours=1))
+    assert kinds().count("order.ending") == 1
 
 
 def test_what_nobody_chose_is_not_written(acme, globex, receiver, now):
