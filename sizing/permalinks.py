@@ -12,6 +12,9 @@ from sizing.engine.workloads import FineTune, Notebook, Workload, task_of
 from sizing.own_shape import OwnShape
 from sizing.workload_form import SizedModel
 
+# With the place of a key in it, as every command of a page has it.
+KEY_HEADER = "Authorization: Bearer <your API key>"
+
 
 def canonical_pairs(question: Question) -> list[tuple[str, str]]:
     """The question as names and values in the order of its address. `question_from` reads them back to the same."""
@@ -85,10 +88,15 @@ def api_request(question: Question) -> str:
     return json.dumps(body, ensure_ascii=False)
 
 
-def curl(address: str, question: Question) -> str:
-    """A command to paste into a shell: the API request of this question. A quote in a reason cannot end the body."""
+def curl(address: str, question: Question, *, with_key: bool = False) -> str:
+    """A command to paste into a shell: the API request of this question. A quote in a reason cannot end the body.
+
+    `with_key` where the answer hangs on the organization that asks, such as on its policy.
+    """
     body = api_request(question).replace("'", "\\u0027")
-    return f"curl -X POST {address} \\\n  -H 'Content-Type: application/json' \\\n  -d '{body}'"
+    headers = [*([KEY_HEADER] if with_key else []), "Content-Type: application/json"]
+    lines = [f"curl -X POST {address}", *(f"-H '{header}'" for header in headers), f"-d '{body}'"]
+    return " \\\n  ".join(lines)
 
 
 def _amount(amount: Decimal) -> str:

@@ -131,7 +131,7 @@ def launch_result(request: HttpRequest, *, frame: Frame | None = None) -> HttpRe
             "query": query,
             "show_all": SHOW_ALL,
             "permalink": request.build_absolute_uri(f"{frame.result_url}?{query}"),
-            "curl": curl(request.build_absolute_uri("/api/v1/recommendations"), question),
+            "curl": curl(request.build_absolute_uri("/api/v1/recommendations"), question, with_key=not frame.public),
         },
     )
 

@@ -1,24 +1,26 @@
 """Commands to paste into a shell: the request of the API that does what a page shows."""
 
 import json
+import uuid
 from typing import Any
 
 from django.conf import settings
 from django.urls import reverse
 
 from rentals.models import Order
+from sizing.permalinks import KEY_HEADER
 
-_TOKEN = "-H 'Authorization: Bearer <your API key>'"
+_TOKEN = f"-H '{KEY_HEADER}'"
 
 
 def order_command(body: dict[str, Any]) -> str:
-    """The order of the review page. A quote in a note cannot end the body."""
+    """The order of the review page, under a key of its own. A quote in a note cannot end the body."""
     text = json.dumps(body, ensure_ascii=False).replace("'", "\\u0027")
     return (
         "# One key for one order: sending it again answers the same and never orders twice.\n"
         f"curl -X POST {settings.SITE_URL}{reverse('api-orders')} \\\n"
         f"  {_TOKEN} \\\n"
-        "  -H 'Idempotency-Key: <a value of your own for this order>' \\\n"
+        f"  -H 'Idempotency-Key: {uuid.uuid4()}' \\\n"
         "  -H 'Content-Type: application/json' \\\n"
         f"  -d '{text}'"
     )

@@ -38,7 +38,7 @@ def send(command: str, key: Any) -> Any:
     return call(method, url.removeprefix("http://testserver"), None, body, **headers)
 
 
-@pytest.mark.parametrize("name", ["machine", "result", "calculator", "stages", "review", "receipt"])
+@pytest.mark.parametrize("name", ["machine", "result", "organization", "calculator", "stages", "review", "receipt"])
 def test_the_command_on_the_page_is_answered(acme: Any, name: str) -> None:
     make_ai_model()
     key = make_api_key(acme)
@@ -47,6 +47,7 @@ def test_the_command_on_the_page_is_answered(acme: Any, name: str) -> None:
     addresses = {
         "machine": f"/catalog/machines/{machine.pk}/",
         "result": f"/launch/result/?{QUERY}",
+        "organization": f"/o/acme/launch/result/?{QUERY}",
         "calculator": f"/calculator/?{CALCULATOR}",
         "stages": f"/calculator/stages/?{STAGES}",
         "review": f"/o/acme/orders/review/?machine={machine.pk}&term_days=7&lots=1",
@@ -58,6 +59,7 @@ def test_the_command_on_the_page_is_answered(acme: Any, name: str) -> None:
     assert "Do this with the API" in page
     found = commands(page)
     assert found
+    assert ("Bearer" in found[0]) == (name in ("organization", "review", "receipt"))
     for command in found:
         answer = send(command, key)
         assert answer.status_code in (200, 201), (command, answer.content)
