@@ -18,6 +18,7 @@ from catalog.admin.preview import PreviewsForm
 from sizing import explain
 from sizing.engine.estimate import estimate
 from sizing.engine.workloads import FineTune, GenerateImages, RunModel, Transcribe, Workload
+from sizing.json_text import JSONText
 from sizing.models import AiModel, AiModelQuerySet
 from sizing.publishing import ImportForm
 from sizing.workload_form import DEFAULT_SEQUENCE_LENGTH
@@ -82,7 +83,10 @@ class AiModelAdmin(PreviewsForm, SimpleHistoryAdmin):
     form = AiModelForm
     preview_buttons = (("_preview", "Show the worked example of these figures"),)
     previewed_parts = ("worked_example", "training_example")
-    formfield_overrides: ClassVar = {models.URLField: {"assume_scheme": "https"}}
+    formfield_overrides: ClassVar = {
+        models.URLField: {"assume_scheme": "https"},
+        models.JSONField: {"form_class": JSONText},
+    }
     list_display = (
         "name", "slug", "family", "parameters_shown", "max_context", "license_shown", "example_total", "problem",
     )  # fmt: skip

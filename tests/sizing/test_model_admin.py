@@ -101,6 +101,7 @@ def test_a_change_is_in_the_history(staff: Client) -> None:
     ("changes", "said"),
     [
         ({"cache_groups": "no json"}, "This is not JSON"),
+        ({"cache_groups": "[" * 5_000}, "This is not JSON"),
         ({"cache_groups": "{}"}, "Give a list of groups"),
         ({"cache_groups": "[1]"}, "Group 1 must be an object"),
         ({"cache_groups": '[{"layers": 32}]'}, "Group 1: elements_per_token must be given"),
@@ -115,6 +116,7 @@ def test_a_change_is_in_the_history(staff: Client) -> None:
         ({"cache_groups": json.dumps([{**GROUP, "heads": 8}])}, "Group 1: heads is not known"),
         ({"cache_groups": '[{"layers": NaN, "elements_per_token": 1}]'}, "Group 1: layers must be a whole number"),
         ({"projections": "no json"}, "This is not JSON"),
+        ({"projections": "[" * 5_000}, "This is not JSON"),
         ({"projections": '[{"module": "q_proj"}]'}, "Projection 1: serves and in_features"),
         ({"networks": '[{"role": "unet", "name": "a", "parameters": 1}]'}, "Network 1: role must be one of"),
         ({"parameters": "0"}, "Give 1 or more"),
