@@ -131,8 +131,8 @@ def is_api(request: HttpRequest) -> bool:
 def problem_page(request: HttpRequest, status_code: int, detail: str = "") -> JsonResponse:
     """The same shape for errors that never reach a view of the API."""
     codes = {
-        400: "invalid", 403: "forbidden", 404: "not_found", 405: "method_not_allowed", 413: "payload_too_large",
-        429: "throttled", 503: "unavailable",
+        400: "invalid", 403: "forbidden", 404: "not_found", 405: "method_not_allowed", 411: "length_required",
+        413: "payload_too_large", 429: "throttled", 503: "unavailable",
     }  # fmt: skip
     code = codes.get(status_code, "server_error")
     body = problem(status_code, code, detail or _DETAILS.get(code, TITLES[code] + "."))

@@ -57,6 +57,11 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     return _page(request, 400, "400.html", exception)
 
 
+def length_required(request: HttpRequest) -> HttpResponse:
+    told = "Send the body with its Content-Length: here nobody reads one in chunks."
+    return problem_page(request, 411, told) if is_api(request) else _page(request, 411, "400.html", BadRequest(told))
+
+
 def method_not_allowed(request: HttpRequest, allowed: Iterable[str]) -> HttpResponse:
     response = problem_page(request, 405) if is_api(request) else _page(request, 405, "405.html")
     response.headers["Allow"] = ", ".join(allowed)

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 
+from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponseRedirect, UnreadablePostError
 from django.http.response import HttpResponseBase
 
 from config.api_errors import is_api
-from config.errors import method_not_allowed
+from config.chunked import MOST_DRAINED, in_chunks
+from config.errors import bad_request, length_required, method_not_allowed
 
 GetResponse = Callable[[HttpRequest], HttpResponseBase]
 
@@ -20,7 +22,6 @@ TRACKING = frozenset(
         *("mc_cid", "mc_eid", "_hsenc", "_hsmi"),
     }
 )
-MOST_DRAINED = 32 * 1024 * 1024
 
 
 class KnownMethods:
@@ -33,6 +34,20 @@ class KnownMethods:
         if request.method not in METHODS:
             return method_not_allowed(request, METHODS)
         return self.get_response(request)
+
+
+class UnreadBodies:
+    """A body in chunks that `WholeBodies` left as it was is refused; without a length it would be taken as empty."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if not in_chunks(request.META):
+            return self.get_response(request)
+        if request.META.get("wsgi.input_terminated"):
+            return bad_request(request, RequestDataTooBig())
+        return length_required(request)
 
 
 class WithoutTracking:

@@ -2,6 +2,8 @@ import os
 
 from django.core.wsgi import get_wsgi_application
 
+from config.chunked import WholeBodies
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
-application = get_wsgi_application()
+application = WholeBodies(get_wsgi_application())

@@ -103,6 +103,21 @@ PROBLEMS = (
         "Place a new order.",
     ),
     Problem(
+        "length_required", 411, "The body has no length",
+        "It came in chunks, and the server that runs here cannot read those; the one of production does.",
+        "Send the body with `Content-Length`.",
+    ),
+    Problem(
+        "already_exists", 409, "There is one already",
+        "The organization has one of this name or address, which is not what was sent; `existing_id` is its id.",
+        "Use the one that is there, change it, or take another name or address.",
+    ),
+    Problem(
+        "limit_reached", 409, "There are as many as there may be",
+        "The organization keeps no more of these; the sentence says how many.",
+        "Remove one that is no longer needed.",
+    ),
+    Problem(
         "payload_too_large", 413, "The body is too large",
         "A body has 1 MiB at most.",
         "Send less.",

@@ -1,15 +1,9 @@
 """What every request meets first: methods, tracking parameters, headers of every answer, bodies nobody reads."""
 
 import http.client
-import os
-import socket
-import subprocess
-import sys
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.conf import settings
 from django.test import Client
 
 HEADERS = (
@@ -129,28 +123,9 @@ def test_a_throttled_client_is_told_how_long_to_wait(client: Client, db: None, m
     assert response.json()["detail"] == "Wait 13 s, then send it again."
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[int]:
-    """Berth as gunicorn serves it, without data."""
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        bound.listen()
-        bound.set_inheritable(True)
-        environment = {"PATH": os.defpath, "DJANGO_SETTINGS_MODULE": "tests.settings", "WEB_CONCURRENCY": "1"}
-        command = [sys.executable, "-m", "gunicorn", "-c", "python:config.gunicorn", "--bind", f"fd://{bound.fileno()}"]
-        process = subprocess.Popen(
-            [*command, "config.wsgi:application"], cwd=settings.BASE_DIR, env=environment, pass_fds=[bound.fileno()]
-        )
-        try:
-            yield bound.getsockname()[1]
-        finally:
-            process.terminate()
-            process.wait(30)
-
-
 @pytest.mark.parametrize("address", [SIZING, "/accounts/login/", "/no/such/page/"])
-def test_a_refused_body_leaves_the_connection_usable(server: int, address: str) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", server, timeout=60)
+def test_a_refused_body_leaves_the_connection_usable(gunicorn: int, address: str) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", gunicorn, timeout=60)
     connection.connect()
     first = connection.sock
     for _ in range(3):
