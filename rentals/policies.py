@@ -11,7 +11,7 @@ from django.db.models import Sum
 from catalog import countries
 from catalog.models import Machine, Tier
 from rentals.audit import record
-from rentals.errors import NotPermitted, PolicyViolation
+from rentals.errors import NotPermitted, PolicyViolation, RentalError
 from rentals.members import managed
 from rentals.models import Membership, Order, Organization, OrganizationPolicy
 from rentals.models.organizations import ORDERING_ROLES, Role
@@ -23,6 +23,13 @@ if TYPE_CHECKING:
     from rentals.quotes import Quote
 
 RULES = ("tiers", "countries", "max_order_usd", "max_month_usd", "order_role", "community_acknowledged")
+
+
+class PolicyChanged(RentalError):
+    """Somebody else changed the policy after the form was opened."""
+
+    def __init__(self) -> None:
+        super().__init__("The policy was changed after you opened this page. Nothing was saved yet.")
 
 
 def policy_of(organization: Organization) -> OrganizationPolicy | None:
@@ -47,32 +54,46 @@ def limits_of(policy: OrganizationPolicy | None, organization: Organization, *, 
 
 
 def allowed_tiers(policy: OrganizationPolicy) -> list[str] | None:
-    """Community only where the organization has said that it knows what it means."""
-    if policy.tiers is None and policy.community_acknowledged:
+    """Where the rule names tiers, Community only if the organization has said that it knows what it means.
+
+    Without a rule about tiers, whoever orders a Community machine says so, as without a policy.
+    """
+    if policy.tiers is None:
         return None
-    tiers = Tier.values if policy.tiers is None else policy.tiers
-    return [tier for tier in tiers if tier != Tier.COMMUNITY or policy.community_acknowledged]
+    return [tier for tier in policy.tiers if tier != Tier.COMMUNITY or policy.community_acknowledged]
 
 
-def change_policy(manager: Membership, rules: dict[str, Any], *, now: datetime) -> OrganizationPolicy:
+def change_policy(
+    manager: Membership, rules: dict[str, Any], *, now: datetime, seen: str | None = None
+) -> OrganizationPolicy:
     """The organization's policy with these rules, by the names of RULES.
 
-    Raises: NotPermitted.
+    `seen` is the `state_of` the policy that the person saw; without it, whatever stands now is replaced.
+
+    Raises: NotPermitted, PolicyChanged.
     """
     with managed(manager) as organization:
         if not manager.may_manage:
             raise NotPermitted("Only owners and admins change the policy.")
         policy = held_policy(organization) or OrganizationPolicy(organization=organization)
-        before = _plain(policy) if policy.pk else {}
+        before, there = (_plain(policy), state_of(policy)) if policy.pk else ({}, state_of(None))
         for name in RULES:
             setattr(policy, name, rules[name])
+        if before == _plain(policy):
+            return policy
+        if seen is not None and seen != there:
+            raise PolicyChanged
         policy.changed_at, policy.changed_by = now, manager.user
         policy.save()
         changed = {name: value for name, value in _plain(policy).items() if before.get(name) != value}
-        if changed:
-            record(organization, "policy.changed", at=now, actor=manager.user, via="page", object_id=organization.slug,
-                   before={name: before.get(name) for name in changed}, now=changed)  # fmt: skip
+        record(organization, "policy.changed", at=now, actor=manager.user, via="page", object_id=organization.slug,
+               before={name: before.get(name) for name in changed}, now=changed)  # fmt: skip
     return policy
+
+
+def state_of(policy: OrganizationPolicy | None) -> str:
+    """What tells one state of a policy from the next; a form carries it, so that it undoes nobody else's change."""
+    return "" if policy is None else policy.changed_at.astimezone(UTC).isoformat()
 
 
 def check_member(membership: Membership | None) -> Membership:
@@ -123,10 +144,11 @@ def check_machine(policy: OrganizationPolicy | None, machine: Machine) -> None:
     """Raises: PolicyViolation."""
     if policy is None:
         return
+    tiers = allowed_tiers(policy)
     if policy.tiers is not None and machine.tier not in policy.tiers:
         allowed = ", ".join(Tier(tier).label for tier in policy.tiers) or "no tier"
         raise PolicyViolation("tiers", f"Your organization's policy allows {allowed} machines only.")
-    if machine.tier == Tier.COMMUNITY and not policy.community_acknowledged:
+    if tiers is not None and machine.tier not in tiers:
         raise PolicyViolation(
             "community_acknowledged",
             "Your organization's policy does not allow Community machines: nobody has acknowledged for it that their "

@@ -61,14 +61,27 @@ class WholeNumberField(TextField):
 
 
 class AmountField(TextField):
-    """A decimal amount of a unit, exactly as written: a comma may stand for the point, thousands are not separated."""
+    """A decimal amount of a unit, exactly as written: a comma may stand for the point, thousands are not separated.
+
+    `by_hand` is for pages alone: 1.500 is fifteen hundred to half of the world, so it is asked which is meant.
+    """
 
     def __init__(
-        self, *, label: str, unit: str, least: Decimal, most: Decimal, places: int, example: str, hint: str = ""
+        self,
+        *,
+        label: str,
+        unit: str,
+        least: Decimal,
+        most: Decimal,
+        places: int,
+        example: str,
+        hint: str = "",
+        by_hand: bool = False,
     ) -> None:
         widget = forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off"})
         super().__init__(label=label, required=False, hint=hint, widget=widget)
         self.unit, self.least, self.most, self.places, self.example = unit, least, most, places, example
+        self.by_hand = by_hand
 
     def clean(self, value: Any) -> Decimal | None:  # CharField gives text, this an amount
         text = super().clean(value)
@@ -78,8 +91,8 @@ class AmountField(TextField):
         if not written:
             raise ValidationError(self._unreadable(text), "invalid")
         sign, whole, point, fraction = written.groups(default="")
-        if point == "," and len(fraction) == 3 and whole.strip("0"):
-            raise ValidationError(f"{self.label} “{shown(text)}” {self._readings(whole, fraction)}", "invalid")
+        if len(fraction) == 3 and whole.strip("0") and (point == "," or self.by_hand):
+            raise ValidationError(f"{self.label} “{shown(text)}” {self._readings(whole, point, fraction)}", "invalid")
         if len(fraction.rstrip("0")) > self.places:
             raise ValidationError(
                 f"{self.label} may have at most {self.places} decimals, such as {self.example}.", "max_decimal_places"
@@ -91,13 +104,14 @@ class AmountField(TextField):
             raise ValidationError(f"{self.label} must be {self.most:,f} {self.unit} or less.", "max_value")
         return amount.quantize(Decimal(1).scaleb(-self.places))
 
-    def _readings(self, whole: str, fraction: str) -> str:
+    def _readings(self, whole: str, point: str, fraction: str) -> str:
         """What a figure such as 1,500 may mean; only readings that the field takes, each as exactly that amount."""
         thousands, decimals = f"{whole}{fraction}", fraction.rstrip("0")
         if len(decimals) > self.places:
-            return f"can be read in two ways: write {thousands}, without the comma."
-        point = f"{whole}.{decimals}" if decimals else whole
-        return f"can be read in two ways: write {thousands} or {point}."
+            sign = "comma" if point == "," else "point"
+            return f"can be read in two ways: write {thousands}, without the {sign}."
+        amount = f"{whole}.{decimals}" if decimals else whole
+        return f"can be read in two ways: write {thousands} or {amount}."
 
     def _unreadable(self, text: str) -> str:
         return (

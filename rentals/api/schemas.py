@@ -224,7 +224,7 @@ class Policy(serializers.Serializer[Any]):
     month_usd = money(help_text="What is ordered this month, less what was credited of it.")
     order_role = serializers.ChoiceField(Role.choices, help_text="The least role that may order on the pages.")
     community_acknowledged = serializers.BooleanField(
-        allow_null=True, help_text="Community machines are allowed only where this is true; null: no rule."
+        allow_null=True, help_text="A rule about tiers allows Community only where this is true; null: no rule."
     )
     changed_at = serializers.DateTimeField(allow_null=True)
     html_url = serializers.URLField()

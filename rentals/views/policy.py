@@ -23,14 +23,19 @@ def policy(request: TenantRequest) -> HttpResponse:
     form = PolicyForm(request.POST if request.method == "POST" else None, policy=found)
     if request.method == "POST" and form.is_valid():
         try:
-            policies.change_policy(request.membership, form.rules, now=now)
+            policies.change_policy(request.membership, form.rules, now=now, seen=request.POST.get("seen"))
         except NotPermitted as error:
             raise PermissionDenied(error.message) from error
-        messages.success(request, "The policy is saved. It acts on every order from now on.")
-        return redirect("policy", request.organization.slug)
+        except policies.PolicyChanged as error:
+            form.add_error(None, f"{error.message} Compare, and save again if your choices shall stand.")
+            form.add_what_stands(found)
+        else:
+            messages.success(request, "The policy is saved. It acts on every order from now on.")
+            return redirect("policy", request.organization.slug)
     context = {
         "form": form,
         "policy": found,
+        "seen": policies.state_of(found),
         "places": places(tuple(found.countries or ())) if found else "",
         "spent_usd": policies.spent_in_month(request.organization, now=now),
         "membership": request.membership,

@@ -33,6 +33,7 @@ OPEN = {
     "max_month_usd": None,
     "order_role": "member",
 }
+UNSET = dict(OPEN, tiers=None, community_acknowledged=False)
 FORM = {"tiers": ["secure", "community"], "community_acknowledged": "on", "order_role": "member"}
 
 
@@ -97,9 +98,12 @@ def test_a_role_taken_away_meanwhile_changes_nothing(acme):
         ("max_month_usd", "1e9", "plain digits"),
         ("max_month_usd", "9" * 400, "plain digits"),
         ("max_month_usd", "9" * 20, "or less"),
+        ("max_order_usd", "1.500", "can be read in two ways: write 1500 or 1.5."),
+        ("max_order_usd", "1,500", "can be read in two ways: write 1500 or 1.5."),
+        ("max_month_usd", "1.234", "can be read in two ways: write 1234, without the point."),
+        ("max_month_usd", "1.500,00", "plain digits"),
         ("order_role", "viewer", "valid choice"),
         ("order_role", "", "required"),
-        ("community_acknowledged", "", "do not allow Community"),
         ("community_acknowledged", "yes", "is no tick"),
     ],
 )
@@ -109,6 +113,71 @@ def test_bad_input_is_told_at_the_field_and_changes_nothing(client, acme, field,
     assert response.status_code == 400
     assert words in unescape(response.content.decode())
     assert not OrganizationPolicy.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "stored"),
+    [
+        ("max_order_usd", "500,5", Decimal("500.50")),
+        ("max_month_usd", "0", Decimal("0.00")),
+        ("countries", "de", ["DE"]),
+        ("order_role", "owner", "owner"),
+        ("tiers", ["secure"], ["secure"]),
+        ("community_acknowledged", "on", True),
+    ],
+)
+def test_one_rule_is_set_alone_and_the_others_stay_as_they_were(client, acme, field, value, stored):
+    client.force_login(acme.owner)
+    form = {"tiers": ["secure", "community"], "order_role": "member", field: value}
+    assert client.post(POLICY, form).status_code == 302
+    policy = OrganizationPolicy.objects.get()
+    assert getattr(policy, field) == stored
+    assert len(policies.RULES) - 1 == sum(getattr(policy, name) == rule for name, rule in UNSET.items())
+
+
+def test_a_limit_alone_leaves_community_to_whoever_orders(client, acme):
+    client.force_login(acme.owner)
+    form = {"tiers": ["secure", "community"], "order_role": "member", "max_order_usd": "500"}
+    assert client.post(POLICY, form).status_code == 302
+    assert make_order(acme, make_machine(tier="community"))
+
+
+def test_allowing_community_by_a_rule_needs_the_organizations_word(client, acme):
+    set_policy(acme, tiers=["secure"], community_acknowledged=False)
+    client.force_login(acme.owner)
+    form = {"tiers": ["secure", "community"], "order_role": "member", "max_order_usd": "12.34"}
+    response = client.post(POLICY, form)
+    assert response.status_code == 400
+    assert "do not allow Community" in response.text
+    assert 'value="12.34"' in response.text
+    assert OrganizationPolicy.objects.get().tiers == ["secure"]
+    assert client.post(POLICY, form | {"community_acknowledged": "on"}).status_code == 302
+    assert OrganizationPolicy.objects.get().tiers == ["secure", "community"]
+
+
+def test_a_form_opened_before_somebody_elses_change_undoes_nothing(client, acme):
+    set_policy(acme)
+    client.force_login(acme.owner)
+    seen = search(r'name="seen" value="([^"]+)"', client.get(POLICY).text)[1]
+    set_policy(acme, max_month_usd=Decimal("700.00"))
+    policies_now = OrganizationPolicy.objects.get()
+    OrganizationPolicy.objects.update(changed_at=policies_now.changed_at + timedelta(seconds=1))
+    mine = {**FORM, "order_role": "admin", "seen": seen}
+    response = client.post(POLICY, mine)
+    assert response.status_code == 400
+    assert "changed after you opened this page" in response.text
+    assert "Now stored: $700.00." in response.text
+    assert OrganizationPolicy.objects.get().order_role == "member"
+    again = search(r'name="seen" value="([^"]+)"', response.text)[1]
+    assert client.post(POLICY, mine | {"seen": again}).status_code == 302
+    assert OrganizationPolicy.objects.get().order_role == "admin"
+
+
+def test_a_policy_that_is_sent_twice_is_saved_once(client, acme):
+    client.force_login(acme.owner)
+    form = {**FORM, "max_order_usd": "9", "seen": ""}
+    assert [client.post(POLICY, form).status_code for _ in range(2)] == [302, 302]
+    assert AuditEvent.objects.filter(action="policy.changed").count() == 1
 
 
 def test_without_a_policy_everything_may_be_ordered(acme):
