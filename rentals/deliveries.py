@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -13,8 +13,10 @@ from django.db import transaction
 from rentals.audit import record
 from rentals.baskets import storable
 from rentals.errors import InvalidConnection, NotPermitted, OrderOver
-from rentals.models import Allocation, Connection, Order
+from rentals.models import Allocation, Connection, Notice, Order
 from rentals.models.orders import Status, Via
+from rentals.notices import announce
+from rentals.webhooks_events import tell_of_delivery
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -68,26 +70,37 @@ def deliver(allocation_id: int, details: Details, *, actor: User, now: datetime)
             raise OrderOver(
                 f"This order is {order.status_at(now).label.lower()}; its lots are not handed over any more."
             )
-        allocation = Allocation.objects.for_organization(order.organization).get(pk=allocation_id)
-        Connection.objects.update_or_create(
-            allocation=allocation,
-            defaults={
-                "organization": order.organization,
-                "host": details.host,
-                "port": details.port,
-                "login": details.login,
-                "notes": details.notes,
-                "changed_at": now,
-            },
-        )
-        first = allocation.delivered_at is None
-        if first:
-            allocation.delivered_at = now
-            allocation.save(update_fields=["delivered_at"])
-        # How it is reached is not in the trail: viewers read that one too.
+        lots = Allocation.objects.for_organization(order.organization)
+        # One conditional update decides which is the first, on a database without row locks too.
+        first = bool(lots.filter(pk=allocation_id, delivered_at__isnull=True).update(delivered_at=now))
+        allocation = lots.get(pk=allocation_id)
+        connection = _entered(allocation, details, now)
+        if connection is None:
+            return allocation
+        # How it is reached is neither in the trail, which viewers read too, nor in a mail or an event.
         record(order.organization, "allocation.delivered" if first else "allocation.connection_changed", at=now,
                actor=actor, via=Via.STAFF, object_id=order.pk, number=allocation.number)  # fmt: skip
+        announce(
+            order, Notice.Kind.DELIVERED, now=now, lot=allocation.number, correction=connection.corrections
+        )  # fmt: skip
+        tell_of_delivery(order, allocation, corrected=not first, now=now)
     return allocation
+
+
+def _entered(allocation: Allocation, details: Details, now: datetime) -> Connection | None:
+    """The lot's connection, as it is from now on; None when it was so already and nobody need look again."""
+    connection = Connection.objects.for_organization(allocation.organization).filter(allocation=allocation).first()
+    if connection is None:
+        connection = Connection(organization=allocation.organization, allocation=allocation)
+    elif all(getattr(connection, name) == value for name, value in asdict(details).items()):
+        return None
+    else:
+        connection.corrections += 1
+    for name, value in asdict(details).items():
+        setattr(connection, name, value)
+    connection.changed_at = now
+    connection.save()
+    return connection
 
 
 def _is_host(host: str) -> bool:

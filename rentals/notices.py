@@ -38,7 +38,7 @@ _UNCERTAIN = (smtplib.SMTPServerDisconnected, TimeoutError)
 Clock = Callable[[], datetime]
 
 
-def announce(order: Order, kind: Notice.Kind, *, now: datetime) -> None:
+def announce(order: Order, kind: Notice.Kind, *, now: datetime, lot: int = 0, correction: int = 0) -> None:
     """Write down the mails of one event, to whoever ordered and to the owners; what is written already stays."""
     Notice.objects.bulk_create(
         [
@@ -46,6 +46,8 @@ def announce(order: Order, kind: Notice.Kind, *, now: datetime) -> None:
                 organization_id=order.organization_id,
                 order=order,
                 kind=kind,
+                lot=lot,
+                correction=correction,
                 recipient=membership.user.email,
                 user=membership.user,
                 created_at=now,
@@ -144,26 +146,35 @@ def _told(order: Order) -> Iterable[Membership]:
 
 
 def _still_true(notice: Notice, now: datetime) -> bool:
-    """Whether the mail may go out now: to a member, and nothing of "ends tomorrow" about what is over."""
+    """Whether the mail may go out now: to a member, and nothing about what runs when it is over."""
     if notice.user_id is None or not (
         Membership.objects.for_organization(notice.organization).filter(user_id=notice.user_id).exists()
     ):
         return False
-    return notice.kind != Notice.Kind.ENDS_SOON or notice.order.status_at(now) == Status.ACTIVE
+    running = notice.order.status_at(now) == Status.ACTIVE
+    return running or notice.kind not in (Notice.Kind.ENDS_SOON, Notice.Kind.DELIVERED)
 
 
 def _message(notice: Notice) -> EmailMessage:
     order, organization = notice.order, notice.organization
     link = page_url("order", organization.slug, order.pk)
+    handed_over = "is reached in another way" if notice.correction else "is handed over"
     subject, words = {
-        Notice.Kind.PLACED: ("is placed", "order_placed"),
-        Notice.Kind.ENDS_SOON: ("ends in less than 24 hours", "order_ends_soon"),
-        Notice.Kind.ENDED: ("has ended", "order_ended"),
-        Notice.Kind.CANCELLED: ("is cancelled", "order_cancelled"),
+        Notice.Kind.PLACED: (" is placed", "order_placed"),
+        Notice.Kind.ENDS_SOON: (" ends in less than 24 hours", "order_ends_soon"),
+        Notice.Kind.ENDED: (" has ended", "order_ended"),
+        Notice.Kind.CANCELLED: (" is cancelled", "order_cancelled"),
+        Notice.Kind.DELIVERED: (f": lot {notice.lot} {handed_over}", "lot_delivered"),
     }[Notice.Kind(notice.kind)]
-    context = {"order": order, "organization": organization, "machine": order.machine_facts, "link": link}
+    context = {
+        "notice": notice,
+        "order": order,
+        "organization": organization,
+        "machine": order.machine_facts,
+        "link": link,
+    }
     return EmailMessage(
-        f"{settings.ACCOUNT_EMAIL_SUBJECT_PREFIX}Order {order.reference} {subject}",
+        f"{settings.ACCOUNT_EMAIL_SUBJECT_PREFIX}Order {order.reference}{subject}",
         render_to_string(f"rentals/mail/{words}.txt", context),
         settings.DEFAULT_FROM_EMAIL,
         [notice.recipient],

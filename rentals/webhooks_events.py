@@ -15,6 +15,7 @@ from typing import Any
 from django.db import DatabaseError, IntegrityError, transaction
 from django.db.models import Exists, FilteredRelation, OuterRef, Q
 
+from catalog.links import page_url
 from rentals.documents import allocation_document, instant, order_document
 from rentals.models import Allocation, Order, Organization, WebhookDelivery, WebhookEndpoint, WebhookEvent
 from rentals.models.webhooks import EventKind
@@ -47,6 +48,16 @@ def tell_of_allocation(order: Order, allocation: Allocation, kind: EventKind, *,
         return {"order": _order(order, None, now), "allocation": allocation_document(allocation, order, now)}
 
     publish(order.organization, kind, data, now=now, order=order)
+
+
+def tell_of_delivery(order: Order, allocation: Allocation, *, corrected: bool, now: datetime) -> None:
+    """Write down that a lot is handed over, or reached in another way; how is asked for, never sent."""
+
+    def data() -> Data:
+        told = {"order": _order(order, None, now), "allocation": allocation_document(allocation, order, now)}
+        return {**told, "corrected": corrected, "api_url": page_url("api-order", order.pk)}
+
+    publish(order.organization, EventKind.ALLOCATION_DELIVERED, data, now=now, order=order)
 
 
 def publish(

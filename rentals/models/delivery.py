@@ -42,7 +42,7 @@ class SshKey(models.Model):
 
 
 class Connection(models.Model):
-    """Where a handed-over lot answers. Members who may order see it; it is in no document and in no audit event."""
+    """Where a lot answers. Who may order sees it, on the page and over the API; it is in no event, mail or trail."""
 
     organization = models.ForeignKey(Organization, on_delete=models.PROTECT, related_name="+")
     allocation = models.OneToOneField(Allocation, on_delete=models.CASCADE, related_name="connection")
@@ -50,6 +50,7 @@ class Connection(models.Model):
     port = models.PositiveIntegerField(default=22)
     login = models.CharField("user", max_length=32)
     notes = models.CharField(max_length=1000, blank=True)
+    corrections = models.PositiveIntegerField(default=0, help_text="How often it was changed since the handing-over.")
     changed_at = models.DateTimeField()
 
     objects = TenantQuerySet.as_manager()

@@ -21,6 +21,7 @@ class Notice(models.Model):
         ENDS_SOON = "ends_soon", "Ends in 24 hours"
         ENDED = "ended", "Ended"
         CANCELLED = "cancelled", "Cancelled"
+        DELIVERED = "delivered", "Lot handed over"
 
     class State(models.TextChoices):
         PENDING = "pending", "To be sent"
@@ -32,6 +33,8 @@ class Notice(models.Model):
     organization = models.ForeignKey(Organization, on_delete=models.PROTECT, related_name="+")
     order = models.ForeignKey(Order, on_delete=models.CASCADE, related_name="notices")
     kind = models.CharField(max_length=12, choices=Kind)
+    lot = models.PositiveIntegerField(default=0, help_text="0: it is about the whole order.")
+    correction = models.PositiveIntegerField(default=0, help_text="Which correction of the lot's connection; 0: none.")
     recipient = models.EmailField(max_length=254)
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
@@ -48,7 +51,9 @@ class Notice(models.Model):
     class Meta:
         ordering = ["-created_at", "-id"]
         constraints = [
-            models.UniqueConstraint(fields=["order", "kind", "recipient"], name="notice_once_per_order_and_person"),
+            models.UniqueConstraint(
+                fields=["order", "kind", "lot", "correction", "recipient"], name="notice_once_per_occasion_and_person"
+            ),
             models.CheckConstraint(
                 condition=Q(state="sent", sent_at__isnull=False) | (~Q(state="sent") & Q(sent_at__isnull=True)),
                 name="notice_sent_has_its_moment",

@@ -23,6 +23,7 @@ class EventKind(models.TextChoices):
     ORDER_ENDING = "order.ending", "An order ends within 24 hours"
     ORDER_ENDED = "order.ended", "The term of an order is over"
     ORDER_CANCELLED = "order.cancelled", "Staff cancelled an order"
+    ALLOCATION_DELIVERED = "allocation.delivered", "A lot is handed over, or how it is reached has changed"
     ALLOCATION_STOPPED = "allocation.stopped", "A lot is stopped"
     ALLOCATION_STARTED = "allocation.started", "A lot is started again"
     MACHINE_AVAILABLE = "machine.available", "A machine appears for a saved search"

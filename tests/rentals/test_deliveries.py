@@ -1,15 +1,27 @@
 """Handing lots over: staff's queue, and what the organization's members see of it."""
 
+import json
 from datetime import timedelta
 
 import pytest
+from django.core import mail
 from django.urls import reverse
 
 from rentals.cancellations import cancel_order
 from rentals.deliveries import Details, deliver, to_deliver
 from rentals.errors import InvalidConnection, NotPermitted, OrderOver
-from rentals.models import AuditEvent, Connection, OrganizationPolicy
-from tests.factories import make_delivered, make_machine, make_member, make_order, make_ssh_key, make_user
+from rentals.models import AuditEvent, Connection, Notice, OrganizationPolicy, WebhookEvent
+from rentals.notices import send_notices
+from tests.factories import (
+    make_api_key,
+    make_delivered,
+    make_endpoint,
+    make_machine,
+    make_member,
+    make_order,
+    make_ssh_key,
+    make_user,
+)
 
 
 @pytest.fixture
@@ -75,6 +87,77 @@ def test_a_correction_does_not_move_the_moment_of_handing_over(acme, now):
     assert Connection.objects.get().host == "gpu2.example.net"
     actions = set(AuditEvent.objects.values_list("action", flat=True))
     assert {"allocation.delivered", "allocation.connection_changed"} <= actions
+
+
+def told():
+    events = WebhookEvent.objects.filter(kind="allocation.delivered").order_by("created_at")
+    return [json.loads(event.body)["data"] for event in events]
+
+
+def test_a_handing_over_is_told_once_to_webhooks_who_ordered_and_the_owners(acme, now):
+    make_endpoint(acme)
+    member = make_member(acme)
+    order = make_order(acme, make_machine(lots=2), lots=2, placement={"actor": member, "now": now})
+    send_notices(lambda: now)
+    mail.outbox.clear()
+    for _ in range(2):
+        make_delivered(order, 2, host="gpu7.example.net", login="ada", notes="Data is in /data.", now=now)
+    (data,) = told()
+    page = f"http://testserver/o/acme/orders/{order.pk}/"
+    assert data["corrected"] is False
+    assert data["api_url"] == f"http://testserver/api/v1/orders/{order.pk}"
+    assert (data["allocation"]["order"], data["allocation"]["number"]) == (str(order.pk), 2)
+    assert data["allocation"]["html_url"] == page
+    assert [lot["delivered_at"] is not None for lot in data["order"]["allocations"]] == [False, True]
+    assert data["allocation"]["delivered_at"] == data["order"]["allocations"][1]["delivered_at"]
+    assert send_notices(lambda: now) == 2
+    assert send_notices(lambda: now) == 0
+    subject = f"[Berth] Order {order.reference}: lot 2 is handed over"
+    assert sorted((message.to[0], message.subject) for message in mail.outbox) == sorted(
+        [(member.email, subject), (acme.owner.email, subject)]
+    )
+    assert page in mail.outbox[0].body
+    assert "None" not in mail.outbox[0].body
+    for text in (WebhookEvent.objects.get(kind="allocation.delivered").body, mail.outbox[0].body):
+        assert not any(detail in text for detail in ("gpu7", "ada", "/data"))
+
+
+def test_each_correction_is_told_once_and_one_without_a_change_is_none(acme, now):
+    make_endpoint(acme)
+    order = make_order(acme, placement={"now": now})
+    moments = [now + timedelta(hours=hours) for hours in range(5)]
+    for moment, port in zip(moments, (22, 2222, 2222, 22, 22), strict=True):
+        make_delivered(order, port=port, now=moment)
+    assert [data["corrected"] for data in told()] == [False, True, True]
+    assert {data["allocation"]["delivered_at"] for data in told()} == {told()[0]["allocation"]["delivered_at"]}
+    send_notices(lambda: moments[-1])
+    subjects = [message.subject for message in mail.outbox if "lot 1" in message.subject]
+    changed = f"[Berth] Order {order.reference}: lot 1 is reached in another way"
+    assert subjects == [f"[Berth] Order {order.reference}: lot 1 is handed over", changed, changed]
+    assert AuditEvent.objects.filter(action="allocation.connection_changed").count() == 2
+
+
+def test_lots_of_a_key_are_told_to_the_owners(acme, now):
+    order = make_order(acme, placement={"actor": make_api_key(acme), "via": "api", "now": now})
+    make_delivered(order, now=now)
+    assert [notice.recipient for notice in Notice.objects.filter(kind="delivered")] == [acme.owner.email]
+
+
+def test_a_mail_of_a_handing_over_that_was_late_says_nothing_of_what_is_over(acme, now):
+    order = make_order(acme, placement={"now": now})
+    make_delivered(order, now=order.ends_at - timedelta(hours=1))
+    send_notices(lambda: order.ends_at)
+    assert Notice.objects.get(kind="delivered").state == "dropped"
+
+
+def test_a_lot_that_was_never_handed_over_is_told_of_by_the_cancellation_of_its_order(acme, staff, now):
+    make_endpoint(acme)
+    order = make_order(acme, placement={"now": now})
+    cancel_order(order.pk, reason="No machine", credit_usd=order.total_usd, actor=staff, now=now + timedelta(hours=1))
+    assert not told()
+    event = json.loads(WebhookEvent.objects.get(kind="order.cancelled").body)["data"]["order"]
+    assert event["allocations"] == [{"number": 1, "state": "stopped", "delivered_at": None}]
+    assert Notice.objects.filter(kind="cancelled", recipient=acme.owner.email).exists()
 
 
 def test_nothing_is_handed_over_of_an_order_that_is_over(acme, staff, now):
