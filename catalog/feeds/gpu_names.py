@@ -3,6 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterable
+from decimal import Decimal
 from typing import NamedTuple
 
 _BETWEEN = re.compile(r"[\s_\-/()]+")
@@ -35,6 +36,7 @@ class GpuNames:
         for gpu in gpus:
             for spelling in (gpu.name, *gpu.spellings):
                 self._by_key[key(spelling)][gpu.gpu_id] = gpu
+        self._by_key.pop("", None)
 
     @classmethod
     def load(cls) -> "GpuNames":
@@ -58,19 +60,54 @@ class GpuNames:
         A GPU that has no sizes keeps its name whatever memory is reported: a rebuilt RTX 4090 of 48 GB is one. A GPU
         with its size in its name ("RTX 3080 10 GB") is not meant when another memory is reported.
         """
-        found = list(self._by_key.get(key(raw_name), {}).values())
-        if gpu_memory_bytes is not None:
-            found = [gpu for gpu in found if _agrees(gpu, gpu_memory_bytes, of_several=len(found) > 1)]
+        found = self._meant(raw_name, gpu_memory_bytes)
         return found[0].gpu_id if len(found) == 1 else None
+
+    def knows(self, raw_name: str) -> bool:
+        """Whether the name has a meaning; where it has several, an offer's memory may still tell none of them."""
+        return key(raw_name) in self._by_key
+
+    def why_none(self, raw_name: str, gpu_memory_bytes: int | None) -> tuple[str, str]:
+        """Why `find` gives none: a code, and a sentence that says what to do."""
+        if not self.knows(raw_name):
+            return "unknown_gpu", f"“{raw_name}” is no GPU of the catalog. Give it an alias, or add the GPU."
+        meant = self._meant(raw_name, gpu_memory_bytes)
+        named = f"“{raw_name}” is a name of {_listed(meant or self._by_key[key(raw_name)].values())}"
+        if meant and gpu_memory_bytes is None:
+            return "gpu_ambiguous", f"{named}: their memory tells them apart, and the list states none."
+        if meant:
+            return "gpu_ambiguous", f"{named}, and the memory that the list reports fits each: the name must tell."
+        reported = f"{Decimal(gpu_memory_bytes or 0) / 2**30:.4g} GiB"
+        return "memory_contradicts", (
+            f"{named}, but the list reports {reported} per GPU. Where a GPU of that name has it, add the GPU with this "
+            "name among its aliases."
+        )
+
+    def _meant(self, raw_name: str, gpu_memory_bytes: int | None) -> list[Known]:
+        found = list(self._by_key.get(key(raw_name), {}).values())
+        if gpu_memory_bytes is None:
+            return found
+        return [gpu for gpu in found if _agrees(gpu, gpu_memory_bytes, of_several=len(found) > 1)]
 
 
 def key(name: str) -> str:
     """A spelling without what spellings differ in: case, blanks, underscores, hyphens and the maker's name.
 
+    A maker's name alone is kept: it is not the same as another's.
+
     >>> key("NVIDIA GeForce RTX  4090") == key("rtx_4090"), key("RTX 6000 Ada") == key("RTX 6000")
     (True, False)
     """
-    return _VENDOR.sub("", _BETWEEN.sub("", name.casefold()))
+    plain = _BETWEEN.sub("", name.casefold())
+    return _VENDOR.sub("", plain) or plain
+
+
+def _listed(gpus: Iterable[Known]) -> str:
+    told = [
+        gpu.name if gpu.nominal_gb is None or _SIZE.search(gpu.name) else f"{gpu.name} ({gpu.nominal_gb} GB)"
+        for gpu in gpus
+    ]
+    return " and ".join([", ".join(told[:-1]), told[-1]] if len(told) > 1 else told)
 
 
 def _agrees(gpu: Known, size_bytes: int, *, of_several: bool) -> bool:

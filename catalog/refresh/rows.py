@@ -71,9 +71,11 @@ def resolve(feed: Feed) -> Resolved:
         offer = feed.offers.pop()
         gpu_id = names.find(offer.gpu_name, offer.gpu_memory_bytes)
         if gpu_id is None:
-            _ask(resolved, FeedQuestion.Kind.GPU, offer.gpu_name, offer)
-            detail = f"“{offer.gpu_name}” is no GPU of the catalog. Give it an alias, or add the GPU."
-            resolved.rejections.append(_rejection(offer, "unknown_gpu", detail))
+            # A name that is known and fits no single GPU is for the provider to mend, or for staff to add a GPU.
+            if not names.knows(offer.gpu_name):
+                _ask(resolved, FeedQuestion.Kind.GPU, offer.gpu_name, offer)
+            why = names.why_none(offer.gpu_name, offer.gpu_memory_bytes)
+            resolved.rejections.append(_rejection(offer, *why))
             continue
         row = _row(offer, gpu_id, nominal.get(gpu_id), _country(resolved, places, offer), prices)
         problem = _problem(row, resolved)

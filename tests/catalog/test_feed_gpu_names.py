@@ -100,3 +100,30 @@ def test_memory_within_seven_per_cent_of_the_datasheet_is_the_variant() -> None:
     assert names.find("X", 40 * 2**30) == names.find("X", 38 * GB) == 1
     assert names.find("X", 80 * GB) == 2
     assert names.find("X", 60 * GB) is None
+
+
+@pytest.mark.parametrize(
+    ("raw", "mib", "code", "words"),
+    [
+        ("H100 SXM", 24576, "memory_contradicts", ["name of H100 SXM5 80 GB, but", "reports 24 GiB per GPU"]),
+        ("RTX 3080", 12288, "memory_contradicts", ["name of RTX 3080 10 GB, but", "12 GiB"]),
+        ("A100 SXM4", 65536, "memory_contradicts", ["A100 SXM4 40 GB and A100 SXM4 80 GB, but", "64 GiB"]),
+        ("A100 SXM4", None, "gpu_ambiguous", ["A100 SXM4 40 GB and A100 SXM4 80 GB: ", "states none"]),
+        ("A100", 40960, "gpu_ambiguous", ["A100 PCIe 40 GB and A100 SXM4 40 GB, and the memory", "fits each"]),
+        ("Frobnicator", 24576, "unknown_gpu", ["“Frobnicator” is no GPU of the catalog"]),
+    ],
+)
+def test_what_is_refused_says_what_contradicts(
+    names: GpuNames, raw: str, mib: int | None, code: str, words: list[str]
+) -> None:
+    found, detail = names.why_none(raw, None if mib is None else mib * MIB)
+    assert found == code
+    for part in words:
+        assert part in detail
+
+
+def test_the_names_of_two_makers_are_not_one_name() -> None:
+    names = GpuNames([Known(1, "Chosen", ("NVIDIA", "--"), 24, None)])
+    assert names.find("nvidia", None) == 1
+    assert names.find("AMD Instinct", None) is None
+    assert names.find("__", None) is None

@@ -26,7 +26,7 @@ from rentals.endings import end_due_orders
 from rentals.invariants import violations
 from rentals.models import Order
 from tests.catalog.feeding import START, Clock, as_stored, body, counts, fed_provider, feed, machine_of, row
-from tests.factories import make_machine, make_order, make_user
+from tests.factories import make_gpu, make_machine, make_order, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -316,6 +316,15 @@ def test_an_offer_with_an_unknown_gpu_is_asked_about_and_not_listed(aspen: Provi
     feed(aspen, rows, clock)
     question.refresh_from_db()
     assert (question.count, question.first_seen_at, question.last_seen_at) == (2, START, clock.now)
+
+
+def test_a_known_name_with_another_memory_is_refused_and_no_question(aspen: Provider) -> None:
+    make_gpu("h100-sxm", name="H100 SXM 80 GB", memory_gb_nominal=80).aliases.create(name="H100 SXM")
+    run = feed(aspen, [row(1), row(2, gpu="H100 SXM", gpu_memory_mib=24576)])
+    rejection = run.rejections.get()
+    assert (rejection.row, rejection.code) == (2, "memory_contradicts")
+    assert "H100 SXM 80 GB, but the list reports 24 GiB" in rejection.detail
+    assert not FeedQuestion.objects.exists()
 
 
 def test_an_answer_is_applied_to_every_provider_at_its_next_refresh(aspen: Provider, gpu: Any) -> None:
