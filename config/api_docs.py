@@ -7,7 +7,11 @@ from django.utils.decorators import method_decorator
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerSplitView
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
 
+from catalog.api_queries import ListQuery, refuse_parameters
 from catalog.api_view import ApiView
 
 
@@ -31,6 +35,10 @@ class SchemaView(ApiView, SpectacularJSONAPIView):
 
     is_catalog = True
 
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        refuse_parameters(request)
+
 
 @method_decorator(csp_update({"style-src": ["'unsafe-inline'"]}), name="dispatch")
 class DocsView(ApiView, SpectacularSwaggerSplitView):
@@ -39,3 +47,15 @@ class DocsView(ApiView, SpectacularSwaggerSplitView):
     url_name = "api-schema"
     # The framework's own answer to OPTIONS has no page to be shown on.
     http_method_names = ["get", "head"]
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        # The page asks for its own script by this one.
+        ListQuery(request, ("script",), paged=False).raise_errors()
+
+    def handle_exception(self, exc: Exception) -> Response:
+        """Errors are no page: they are what they are everywhere."""
+        answer = super().handle_exception(exc)
+        self.request.accepted_renderer = JSONRenderer()
+        self.request.accepted_media_type = JSONRenderer.media_type
+        return answer

@@ -15,6 +15,7 @@ TAGS = {
     "Calculator": "Memory of parameters and of chains of stages, without a model.",
     "Orders": "Quotes, orders and their lots.",
     "Organization": "What a key may read of its own organization.",
+    "SSH keys": "The public keys that are put on an organization's lots.",
     "About": "The codes of errors.",
 }
 _TAG_OF = {
@@ -22,6 +23,7 @@ _TAG_OF = {
     **dict.fromkeys(("sizing", "recommendations"), "Sizing"),
     "calculator": "Calculator",
     **dict.fromkeys(("quotes", "orders"), "Orders"),
+    "ssh-keys": "SSH keys",
     "errors": "About",
 }
 _SCHEMAS = "#/components/schemas/"
@@ -39,7 +41,7 @@ HEADERS: dict[str, Document] = {
     },
     "Retry-After": {"description": "Seconds to wait.", "schema": _SECONDS},
     "ETag": {"description": "For `If-None-Match`.", "schema": {"type": "string"}},
-    "Location": {"description": "The address of the order.", "schema": {"type": "string"}},
+    "Location": {"description": "The address of what was made.", "schema": {"type": "string"}},
     "Idempotency-Replayed": {
         "description": "“true” when this is the stored answer of the first request with the key.",
         "schema": {"type": "string", "enum": ["true"]},
@@ -92,6 +94,8 @@ LINKS: dict[tuple[str, str], dict[str, Document]] = {
         "start_allocation": {"parameters": _PLACED},
     },
     ("list_orders", "200"): {"get_order": {"parameters": {"order_id": "$response.body#/results/0/id"}}},
+    ("add_ssh_key", "201"): {"remove_ssh_key": {"parameters": {"ssh_key_id": "$response.body#/id"}}},
+    ("list_ssh_keys", "200"): {"get_ssh_key": {"parameters": {"ssh_key_id": "$response.body#/results/0/id"}}},
     ("stop_allocation", "200"): {"start_allocation": {"parameters": _STOPPED}},
     ("start_allocation", "200"): {"stop_allocation": {"parameters": _STOPPED}},
 }
@@ -99,6 +103,8 @@ LINKS: dict[tuple[str, str], dict[str, Document]] = {
 
 def complete(result: Document, generator: Any, request: Any, public: bool) -> Document:
     """The document with what belongs to all operations; one of the generator's POSTPROCESSING_HOOKS."""
+    # Of the document in the repository nobody asked over the network.
+    result["servers"] = [{"url": request.build_absolute_uri("/").rstrip("/") if request else "https://berth.example"}]
     components = result["components"]
     components["headers"] = HEADERS
     _refuse_unknown_fields(result)
@@ -132,8 +138,10 @@ def _complete_operation(operation: Document, path: str, examples: Document) -> N
         wanted = [*_EVERYWHERE, *_HEADERS_OF.get(status, ())]
         if "304" in operation["responses"] and status == "200":
             wanted.append("ETag")
+        if status == "201":
+            wanted.append("Location")
         if (name, status) == ("place_order", "201"):
-            wanted += ["Location", "Idempotency-Replayed"]
+            wanted.append("Idempotency-Replayed")
         response["headers"] = {header: {"$ref": f"#/components/headers/{header}"} for header in wanted}
         if links := LINKS.get((name, status)):
             response["links"] = {target: {"operationId": target, **link} for target, link in links.items()}

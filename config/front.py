@@ -25,13 +25,13 @@ TRACKING = frozenset(
 
 
 class KnownMethods:
-    """TRACE, CONNECT and invented methods are answered by no page."""
+    """TRACE, CONNECT and invented methods are answered by no page. An address of the API says itself what it takes."""
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        if request.method not in METHODS:
+        if request.method not in METHODS and not is_api(request):
             return method_not_allowed(request, METHODS)
         return self.get_response(request)
 

@@ -26,6 +26,13 @@ def test_the_document_is_openapi_3_1_and_public(schema: Any) -> None:
     assert schema["components"]["securitySchemes"]["apiKey"]["scheme"] == "bearer"
 
 
+def test_the_document_names_the_server_that_was_asked(settings: Any, schema: Any) -> None:
+    assert schema["servers"] == [{"url": "http://testserver"}]
+    settings.ALLOWED_HOSTS, settings.SECURE_PROXY_SSL_HEADER = ["berth.example"], ("HTTP_X_FORWARDED_PROTO", "https")
+    headers = {"host": "berth.example", "x-forwarded-proto": "https"}
+    assert Client().get("/api/v1/schema", headers=headers).json()["servers"] == [{"url": "https://berth.example"}]
+
+
 def test_every_address_of_the_api_is_described(schema: Any) -> None:
     described = {
         name for name in get_resolver().reverse_dict if isinstance(name, str) and name.startswith("api-")

@@ -29,11 +29,57 @@ def test_an_address_that_is_none_is_404_whatever_the_method(db: None, path: str)
     assert_problem(call("GET", path), 404, "not_found")
 
 
-@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE", "TRACE", "BREW"])
-def test_another_method_is_405_and_names_those_there_are(db: None, method: str) -> None:
-    response = call(method, "/api/v1/gpus")
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE", "TRACE", "CONNECT", "BREW"])
+@pytest.mark.parametrize(
+    ("address", "allowed"),
+    [
+        ("gpus", "GET, HEAD, OPTIONS"),
+        ("sizing", "POST, OPTIONS"),
+        ("schema", "GET, HEAD, OPTIONS"),
+        ("docs", "GET, HEAD"),
+    ],
+)
+def test_another_method_is_405_and_names_those_there_are(db: None, method: str, address: str, allowed: str) -> None:
+    response = call(method, address)
     assert_problem(response, 405, "method_not_allowed")
-    assert "GET" in response.headers["Allow"]
+    assert response.headers["Allow"] == allowed
+
+
+@pytest.mark.parametrize("address", ["schema", "docs", "errors", "sizing/vectors"])
+def test_a_parameter_that_nobody_reads_is_refused(db: None, address: str) -> None:
+    assert assert_problem(get(f"{address}?lang=de"), 400, "invalid")["errors"][0]["field"] == "lang"
+
+
+AUTHORIZATIONS = ("Bearer", "Bearer ", "Bearer \0", "Bearer \ud800", "Bearer é", "Bearer " + "x" * 100_000,
+                  "Bearer berth_a_b", "Bearer berth_", "bearer\tberth_x_y", "Bearer a, Bearer b")  # fmt: skip
+
+
+@pytest.mark.parametrize("value", AUTHORIZATIONS)
+def test_nobody_s_key_is_refused_and_never_repeated(db: None, value: str) -> None:
+    response = get("key", Authorization=value)
+    assert_problem(response, 401, "unauthenticated")
+    text = value.partition(" ")[2].strip()
+    assert len(text) < 2 or text not in response.text
+
+
+@pytest.mark.parametrize("value", ["\0", "\ud800", '"é"', "*", "W/*", '"' * 5000, '"a", ' * 5000, "", ","])
+def test_an_odd_tag_is_only_another_tag(db: None, value: str) -> None:
+    assert get("gpus", **{"If-None-Match": value}).status_code == (304 if value == "*" else 200)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["gpus/%00", "gpus/a%00b", "models/%ff", "models/%ED%A0%80", "options/" + "x" * 8000, "machines/" + "9" * 4000,
+     "orders/%00", "orders/" + "0" * 4000, "gpus//", "./gpus", "gpus/%2e%2e/machines", "%2f%2f"],
+)  # fmt: skip
+def test_an_odd_address_is_404(db: None, path: str) -> None:
+    assert_problem(get(path), 404, "not_found")
+
+
+@pytest.mark.parametrize("query", ["limit=1&limit=2", "cursor=a&cursor=a", "limit=1&limit=1"])
+def test_a_parameter_is_given_once(db: None, query: str) -> None:
+    problem = assert_problem(get(f"gpus?{query}"), 400, "invalid")
+    assert problem["errors"][0]["code"] == "repeated"
 
 
 @pytest.mark.parametrize(
