@@ -16,6 +16,8 @@ class AnswerFrame:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
+        # Kept with the request for lines of the log that are written when its context is gone.
+        request.request_id = request_id()  # type: ignore[attr-defined]
         response = self.get_response(request)
         response.headers["X-Request-ID"] = request_id()
         if not is_api(request):

@@ -29,6 +29,17 @@ def hide(text: str) -> str:
     return text
 
 
+def of_its_request(logger: Any, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Django's own lines about a request: with its id, though they may come after it, and for what a client did wrong
+    without a trace, which would name lines of ours that are right."""
+    record = event.get("_record")
+    if found := getattr(getattr(record, "request", None), "request_id", ""):
+        event.setdefault("request_id", found)
+    if getattr(record, "status_code", 500) < 500:
+        event.pop("exc_info", None)
+    return event
+
+
 def without_secrets(logger: Any, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     """Of structlog's processors the last before the line is written, so that traces pass it too."""
     for name, value in event.items():

@@ -13,7 +13,7 @@ from csp.constants import NONE, SELF
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from config.log_lines import without_secrets
+from config.log_lines import of_its_request, without_secrets
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -384,7 +384,7 @@ LOGGING = {
     "formatters": {
         "structured": {
             "()": structlog.stdlib.ProcessorFormatter,
-            "foreign_pre_chain": _context,
+            "foreign_pre_chain": [*_context, of_its_request],
             "processors": [structlog.stdlib.ProcessorFormatter.remove_processors_meta, *_renderers],
         }
     },

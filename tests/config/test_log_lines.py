@@ -58,6 +58,45 @@ def test_every_line_of_a_request_has_the_id_that_its_answer_names(client: Client
 
 
 @pytest.mark.django_db
+def test_what_a_client_did_wrong_is_a_line_without_a_trace(client: Client, lines: Lines, acme: Any) -> None:
+    key, member = factories.make_api_key(acme, "read"), factories.make_member(acme, "viewer")
+    client.force_login(member)
+    answers = [
+        client.get("/no-such-page/"),
+        client.get("/o/acme/keys/"),
+        client.get("/o/another/"),
+        client.get("/launch/result/?colour=red"),
+        client.get("/catalog/", headers={"host": "evil.example"}),
+        client.post("/catalog/"),
+        client.get("/api/v1/nothing"),
+        client.get("/api/v1/orders"),
+        client.post("/api/v1/orders", "{}", "application/json", headers={"authorization": f"Bearer {key.text}"}),
+        client.post("/api/v1/sizing", "x" * 2_000_000, "application/json"),
+        Client(enforce_csrf_checks=True).post("/theme/"),
+    ]
+    assert [answer.status_code for answer in answers] == [404, 403, 404, 400, 400, 405, 404, 401, 403, 413, 403]
+    found = lines()
+    assert not [line for line in found if "exception" in line or "Traceback" in json.dumps(line)]
+    for answer in answers:
+        assert [line for line in found if line["logger"] != "django_structlog.middlewares.request"
+                and line.get("request_id") == answer["X-Request-ID"]], answer  # fmt: skip
+    assert all(line.get("request_id") for line in found)
+
+
+@pytest.mark.django_db
+def test_a_fault_of_ours_has_its_trace(lines: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: Any) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("config.theme.theme_of", fails)
+    monkeypatch.setattr("config.context.theme_of", fails)
+    response = Client(raise_request_exception=False).get("/glossary/")
+    traced = [line for line in lines() if "ZeroDivisionError" in line.get("exception", "")]
+    assert traced
+    assert {line["request_id"] for line in traced} == {response["X-Request-ID"]}
+
+
+@pytest.mark.django_db
 def test_no_line_of_a_request_holds_a_link_a_key_or_a_query(client: Client, lines: Lines, acme: Any) -> None:
     key = factories.make_api_key(acme)
     secret = key.text.rpartition("_")[2]
