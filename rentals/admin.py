@@ -16,14 +16,15 @@ from django.utils import timezone
 from django.utils.html import format_html
 
 from rentals import admin_webhooks as admin_webhooks  # registers its pages
+from rentals import policies
 from rentals.admin_delivery import CancelsOrders
 from rentals.admin_forms import PlaceOrderForm
 from rentals.admin_read_only import ReadOnly
 from rentals.admin_teams import MembershipInline, RecordsMembers
 from rentals.api_keys import revoke_api_key
-from rentals.errors import IdempotencyMismatch, PriceChanged, RentalError
+from rentals.errors import IdempotencyMismatch, NotPermitted, PolicyViolation, PriceChanged, RentalError
 from rentals.models import Allocation, ApiKey, AuditEvent, Membership, Order, Organization, OwnModel
-from rentals.ordering import place_order
+from rentals.ordering import place_order, role_of_who_asked
 from rentals.own_models import publish_own_model
 from rentals.quotes import Quote, quote
 from rentals.review import new_key
@@ -129,9 +130,11 @@ class OrderAdmin(ReadOnly, CancelsOrders):
             try:
                 if refusal is not None:
                     raise refusal
-                offer = self._offer(form, now)
+                checked = self._offer(form, now)
+                self._check_policy(form, checked, now)
+                offer = checked
             except RentalError as error:
-                form.add_error(error.field if error.field in form.fields else None, error.message)
+                form.add_error(_field_of(error) if _field_of(error) in form.fields else None, error.message)
                 offer = self._offer(form, now) if isinstance(error, PriceChanged) else None
                 if isinstance(error, IdempotencyMismatch):
                     form.add_error(None, "Open this page anew to place another order.")
@@ -152,6 +155,13 @@ class OrderAdmin(ReadOnly, CancelsOrders):
         offer.check_stock()
         return offer
 
+    def _check_policy(self, form: PlaceOrderForm, offer: Quote, now: datetime) -> None:
+        """Said with the total already; what counts is said when the order is placed."""
+        organization = form.cleaned_data["organization"]
+        policy = policies.policy_of(organization)
+        policies.check_role(policy, role_of_who_asked(organization, form.asked_user))
+        policies.check(policy, organization, offer, now=now)
+
     def _place(self, request: HttpRequest, form: PlaceOrderForm, now: datetime) -> HttpResponse:
         placement = place_order(
             organization=form.cleaned_data["organization"],
@@ -162,10 +172,17 @@ class OrderAdmin(ReadOnly, CancelsOrders):
             via="staff",
             path=request.path,
             now=now,
+            asked_by=form.asked_user,
         )
         word = "was already" if placement.replayed else "is"
         messages.success(request, f"Order {placement.order.reference} {word} placed.")
         return redirect(reverse("admin:rentals_order_change", args=[placement.order.pk]))
+
+
+def _field_of(error: RentalError) -> str | None:
+    """Where on the form an error can be mended: who may order is asked of the member who asked."""
+    by_role = isinstance(error, NotPermitted) or (isinstance(error, PolicyViolation) and error.rule == "order_role")
+    return "asked_by" if by_role else error.field
 
 
 @admin.register(ApiKey)

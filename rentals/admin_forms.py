@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from django import forms
 from django.contrib.admin import site
+from django.contrib.auth.models import User
 from django.http import QueryDict
 from django.utils.datastructures import MultiValueDict
 from django.utils.functional import cached_property
@@ -15,7 +16,7 @@ from catalog.admin.completing import complete
 from catalog.models import Machine, Option
 from catalog.pricing import TERMS_DAYS
 from rentals.baskets import MAX_LOTS, MAX_NOTES, Basket, ChosenOption
-from rentals.models import Order, Organization
+from rentals.models import Membership, Order, Organization
 from rentals.models.orders import Environment
 from rentals.models.organizations import Role
 from rentals.quotes import listed_options
@@ -26,6 +27,12 @@ class PlaceOrderForm(forms.Form):
     """What to order for whom. The key and the total travel with the form, as on the customers' own page."""
 
     organization = forms.ModelChoiceField(Organization.objects.all())
+    asked_by = forms.EmailField(
+        required=False,
+        label="Asked for by",
+        help_text="Address of the member who asked; it is written in the organization's activity. Needed where its "
+        "policy leaves ordering to admins or owners.",
+    )
     machine = forms.ModelChoiceField(
         Machine.objects.listed().select_related("gpu", "provider"), help_text="Listed machines."
     )
@@ -43,6 +50,8 @@ class PlaceOrderForm(forms.Form):
     idempotency_key = forms.CharField(widget=forms.HiddenInput, required=False)
     expected_total_usd = forms.DecimalField(widget=forms.HiddenInput, required=False, max_digits=12, decimal_places=2)
 
+    asked_user: User | None = None
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         # A select would list every machine and every organization.
@@ -57,6 +66,18 @@ class PlaceOrderForm(forms.Form):
     @cached_property
     def options(self) -> list[Option]:
         return listed_options()
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        organization, address = cleaned.get("organization"), cleaned.get("asked_by")
+        if organization and address:
+            members = Membership.objects.for_organization(organization).select_related("user")
+            member = members.filter(user__email__iexact=address).first()
+            if member is None:
+                self.add_error("asked_by", f"{address} is no member of {organization.name}.")
+            else:
+                self.asked_user = member.user
+        return cleaned
 
     def basket(self) -> Basket:
         """Raises: InvalidBasket."""

@@ -48,6 +48,8 @@ from rentals.tenants import tenant
 from rentals.webhooks_events import tell_of_order
 
 if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
     from rentals.audit import Actor
     from rentals.models import OrganizationPolicy
 
@@ -86,6 +88,7 @@ class _Request:
     actor: Actor
     via: str
     sent: str = ""
+    asked_by: User | None = None
 
 
 @dataclass(frozen=True)
@@ -116,11 +119,13 @@ def place_order(
     size: Sizer | None = None,
     inside: Collection[str] | None = None,
     sent: str = "",
+    asked_by: User | None = None,
 ) -> Placement:
     """The order for the basket, placed once however often the same request comes.
 
     `size` says how the workload fits the machine; its answer is kept. `expected_total_usd` is what the person saw.
     `inside` are the countries (and EU) that the person wants the machine in; `sent` is `digest_of` the request.
+    `asked_by` is the member for whom staff order: the policy asks for that member's role.
 
     Raises: InvalidKey, IdempotencyMismatch, InProgress, Busy, NotPermitted, KeyNotAccepted, PriceChanged,
     AcknowledgementRequired, MisfitNotAcknowledged, OutsideCountries, PolicyViolation, SoldOut, OffLine and what
@@ -129,7 +134,7 @@ def place_order(
     if not is_key(idempotency_key):
         raise InvalidKey
     body = basket.canonical(expected_total_usd)
-    request = _Request(organization, idempotency_key, method, path, body, actor, via, sent)
+    request = _Request(organization, idempotency_key, method, path, body, actor, via, sent, asked_by)
     try:
         with tenant(organization, durable=True):
             return _place(request, _Wish(basket, expected_total_usd, inside), size, now)
@@ -183,9 +188,10 @@ def _place(request: _Request, wish: _Wish, size: Sizer | None, now: datetime) ->
     ]
     order.save(force_insert=True)
     Allocation.objects.bulk_create(allocations, batch_size=500)
+    asked = {} if request.asked_by is None else {"asked_by": name_of(request.asked_by)}
     record(
         request.organization, "order.placed", at=now, actor=request.actor, via=request.via, object_id=order.pk,
-        machine=offer.machine.pk, lots=order.lots, term_days=order.term_days, total_usd=str(order.total_usd),
+        machine=offer.machine.pk, lots=order.lots, term_days=order.term_days, total_usd=str(order.total_usd), **asked,
     )  # fmt: skip
     announce(order, Notice.Kind.PLACED, now=now)
     tell_of_order(order, EventKind.ORDER_PLACED, now=now, allocations=allocations)
@@ -217,10 +223,10 @@ def _claim_key(request: _Request, now: datetime) -> IdempotencyRecord:
         raise
 
 
-def _permitted_role(request: _Request, now: datetime) -> str | None:
+def _permitted_role(request: _Request, now: datetime) -> str:
     """The role in which this actor may order here now; asked again for a repeat, so a removed member is told nothing.
 
-    An API key counts as an admin, who alone can make one; staff stand outside of roles.
+    An API key counts as an admin, who alone can make one; staff order in the role of who asked them.
     """
     if isinstance(request.actor, ApiKey):
         if request.actor.organization_id != request.organization.pk or not request.actor.may("order"):
@@ -230,9 +236,22 @@ def _permitted_role(request: _Request, now: datetime) -> str | None:
     if request.via == Via.STAFF:
         if request.actor is None or not request.actor.is_staff:
             raise NotPermitted("Only staff place orders on behalf of an organization.")
-        return None
+        return role_of_who_asked(request.organization, request.asked_by)
     membership = Membership.objects.for_organization(request.organization).filter(user=request.actor).first()
     return policies.check_member(membership).role
+
+
+def role_of_who_asked(organization: Organization, asked_by: User | None) -> str:
+    """The role in which staff order: of the member who asked, or, where they name nobody, the least that orders.
+
+    Raises: NotPermitted.
+    """
+    if asked_by is None:
+        return Role.MEMBER
+    membership = Membership.objects.for_organization(organization).filter(user=asked_by).first()
+    if membership is None or not membership.may_order:
+        raise NotPermitted(f"{name_of(asked_by)} may not order for {organization.name}. Name a member who may.")
+    return membership.role
 
 
 def _checked_quote(wish: _Wish, policy: OrganizationPolicy | None, now: datetime) -> Quote:

@@ -106,12 +106,12 @@ def check_member(membership: Membership | None) -> Membership:
     return membership
 
 
-def check_role(policy: OrganizationPolicy | None, role: str | None) -> None:
-    """Whether the role is high enough; None stands outside of roles.
+def check_role(policy: OrganizationPolicy | None, role: str) -> None:
+    """Whether the role is high enough.
 
     Raises: PolicyViolation.
     """
-    if policy is None or role is None or role in may_order(policy):
+    if role in may_order(policy):
         return
     roles = [Role(allowed).label.lower() + "s" for allowed in may_order(policy)]
     named = " and ".join(filter(None, [", ".join(roles[:-1]), roles[-1]]))

@@ -258,13 +258,26 @@ def test_who_may_order(acme, shop, least):
             assert place(acme, make_basket(shop), actor=user)
         else:
             assert broken_rule(acme, make_basket(shop), actor=user) == "order_role"
-    # An API key counts as an admin; staff stand outside of roles.
+    # An API key counts as an admin; staff order in the role of who asked them, or of a member.
     key = make_api_key(acme)
     if least == "owner":
         assert broken_rule(acme, make_basket(shop), actor=key, via="api") == "order_role"
     else:
         assert place(acme, make_basket(shop), actor=key, via="api")
-    assert place(acme, make_basket(shop), actor=make_user("s@example.com", is_staff=True), via="staff")
+    staff = make_user("s@example.com", is_staff=True)
+    assert place(acme, make_basket(shop), actor=staff, via="staff", asked_by=acme.owner)
+    if least == "member":
+        assert place(acme, make_basket(shop), actor=staff, via="staff")
+    else:
+        assert broken_rule(acme, make_basket(shop), actor=staff, via="staff") == "order_role"
+
+
+def test_staff_order_only_for_a_member_who_may_order(acme, globex, shop):
+    staff = make_user("s@example.com", is_staff=True)
+    for user in (make_member(acme, "viewer"), globex.owner):
+        with pytest.raises(NotPermitted, match="Name a member who may"):
+            place(acme, make_basket(shop), actor=staff, via="staff", asked_by=user)
+    assert not Order.objects.exists()
 
 
 @pytest.mark.parametrize(("least", "words"), [("owner", "Only owners"), ("admin", "Only owners and admins")])
@@ -333,6 +346,26 @@ def test_staff_cannot_order_past_the_policy(client, acme, shop):
     html = unescape(client.post("/admin/rentals/order/add/", data).content.decode())
     assert "policy allows at most $50.00 per order" in html
     assert not Order.objects.exists()
+
+
+def test_staff_name_who_asked_where_the_policy_leaves_ordering_to_owners(client, acme, globex, shop):
+    set_policy(acme, order_role="owner")
+    admin = make_member(acme, "admin")
+    client.force_login(make_user("staff@example.com", is_staff=True, is_superuser=True))
+    data = {"organization": acme.pk, "machine": shop.pk, "term_days": 7, "lots": 1, "environment": "vllm", "notes": ""}
+    data |= {"idempotency_key": "k", "expected_total_usd": "110.00"}
+    refusals = {"": "Only owners may place orders", admin.email: "Only owners may place orders"}
+    refusals |= {globex.owner.email: "is no member of Acme", "nobody": "valid email address"}
+    for address, words in refusals.items():
+        for button in ("total", "place"):
+            html = unescape(client.post("/admin/rentals/order/add/", data | {"asked_by": address, button: "1"}).text)
+            assert words in html, (address, button)
+            assert "Place order –" not in html
+    assert not Order.objects.exists()
+    placing = data | {"asked_by": acme.owner.email.upper(), "place": "1"}
+    assert client.post("/admin/rentals/order/add/", placing).status_code == 302
+    assert AuditEvent.objects.get(action="order.placed").data["asked_by"] == acme.owner.email
+    assert Order.objects.get().placed_by_name == "staff@example.com"
 
 
 # --- Activity -----------------------------------------------------------------------------------------------------
