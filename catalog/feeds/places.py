@@ -1,6 +1,8 @@
 """Which country a feed means: by code, by name, by the id of a data center. What is none of these is unknown.
 
-A place is the provider's claim (it comes from where its address is registered), so it is read, never improved.
+A place is the provider's claim (it comes from where its address is registered), so it is read, never improved. The last
+part says the country, as every known list means it: "Somewhere, CA" is Canada. Where another part is known to be
+elsewhere ("California, CA"), the place is unknown.
 """
 
 import json
@@ -19,7 +21,7 @@ _CODES = {"UK": "GB", "EL": "GR"}
 # Appended behind the country by some feeds. AF, AS, LC and NA are countries' codes too, OC and EU are not.
 _CONTINENTS = frozenset({"AF", "AS", "EU", "LC", "NA", "OC"})
 # Names of a country that are also a state's, or two countries'.
-_AMBIGUOUS = frozenset({"georgia", "congo"})
+_AMBIGUOUS = {"georgia": {"GE", "US"}, "congo": {"CD", "CG"}}
 _COMMAS = str.maketrans(dict.fromkeys("，、﹐;", ","))
 _MARKS = re.compile(r"[^\w]+")
 
@@ -46,7 +48,11 @@ class Places:
     """
 
     def __init__(self, aliases: Mapping[str, str | None]) -> None:
-        self._aliases = {_key(name): Place(country, True) for name, country in aliases.items()}
+        self._aliases: dict[str, Place] = {}
+        for name, country in aliases.items():
+            place = Place(country, True)
+            # One way of writing with two meanings has none.
+            self._aliases[key(name)] = UNKNOWN if self._aliases.get(key(name), place) != place else place
         self._found: dict[str, Place] = {}
 
     @classmethod
@@ -68,21 +74,44 @@ class Places:
         return self._found[text]
 
     def _read(self, text: str) -> Place:
-        if place := self._aliases.get(_key(text)):
+        if place := self._aliases.get(key(text)):
             return place
-        data_centers, names = _tables()
-        code = data_centers.get(text.upper()) or names.get(_key(text))
+        data_centers, names, _ = _tables()
+        if code := data_centers.get(text.upper()) or names.get(key(text)):
+            return Place(code, True)
+        parts = [part.strip() for part in text.split(",")]
+        if len(parts) > 1 and _is_continent(parts[-1], names, behind=parts[-2]):
+            parts.pop()
+        code = _code(parts[-1]) or names.get(key(parts[-1]))
         if code is None:
-            parts = [part.strip() for part in text.split(",")]
-            last = parts[-1].upper()
-            before = _code(parts[-2]) if len(parts) > 1 else None
-            if last in _CONTINENTS and before:
-                code = before
-            elif last == "EU" and len(parts) > 1:
-                code = names.get(_key(parts[-2]))
-            else:
-                code = _code(last) or names.get(_key(last))
-        return Place(code, True) if code else UNKNOWN
+            return UNKNOWN
+        claims = [_claims(part, is_first=number == 0) for number, part in enumerate(parts[:-1])]
+        return UNKNOWN if any(claim and code not in claim for claim in claims) else Place(code, True)
+
+
+def _is_continent(last: str, names: Mapping[str, str], *, behind: str) -> bool:
+    """Whether the last part is no country of its own, which some continents' codes are as well."""
+    if last.upper() not in _CONTINENTS:
+        return False
+    return _code(behind) is not None or (last.upper() == "EU" and key(behind) in names)
+
+
+def _claims(part: str, *, is_first: bool) -> set[str]:
+    """The countries that a part before the last may name; none for what is only a city or a region of anywhere.
+
+    A code counts at the very beginning alone: elsewhere it is a region's.
+    """
+    data_centers, names, states = _tables()
+    name = key(part)
+    if claimed := _AMBIGUOUS.get(name):
+        return claimed
+    if name in states:
+        return {"US"}
+    if code := data_centers.get(part.upper()) or names.get(name):
+        return {code}
+    if not is_first or part.upper() in _CONTINENTS or not (len(part) == 2 or part.isupper()):
+        return set()
+    return {code for code in (_code(part), "US" if name in states.values() else None) if code}
 
 
 def _code(text: str) -> str | None:
@@ -94,10 +123,12 @@ def _code(text: str) -> str | None:
     return code if code in countries.names() else None
 
 
-def _key(text: str) -> str:
+def key(text: str) -> str:
     """A name without what names differ in: case, accents, punctuation and a leading "the"."""
     plain = "".join(letter for letter in unicodedata.normalize("NFKD", text) if not unicodedata.combining(letter))
-    return " ".join(_MARKS.sub(" ", plain.casefold()).split()).removeprefix("the ")
+    words = " ".join(_MARKS.sub(" ", plain.casefold()).split()).removeprefix("the ")
+    # Signs alone are not all one place.
+    return words or plain.casefold().strip()
 
 
 @cache
@@ -106,10 +137,11 @@ def _alpha3() -> dict[str, str]:
 
 
 @cache
-def _tables() -> tuple[dict[str, str], dict[str, str]]:
-    """Data centers by id, countries by name."""
+def _tables() -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
+    """Data centers by id, countries by name, and the codes of the United States' states by name."""
     seed = json.loads(_SEED.read_text(encoding="utf-8"))
     data_centers = {name: code for table in seed["data_centers"].values() for name, code in table.items()}
-    names = {_key(name): code for code, name in countries.names().items()}
-    names |= {_key(name): code for name, code in seed["names"].items()}
-    return data_centers, {name: code for name, code in names.items() if name not in _AMBIGUOUS}
+    names = {key(name): code for code, name in countries.names().items()}
+    names |= {key(name): code for name, code in seed["names"].items()}
+    states = {key(name): code.casefold() for code, name in seed["us_states"].items()}
+    return data_centers, {name: code for name, code in names.items() if name not in _AMBIGUOUS}, states
