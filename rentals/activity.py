@@ -29,6 +29,8 @@ ACTIONS = {
     "policy.changed": "Policy changed",
     "saved_search.added": "Search saved",
     "saved_search.deleted": "Search deleted",
+    "ssh_key.added": "SSH key added",
+    "ssh_key.removed": "SSH key removed",
     "webhook.changed": "Webhook changed",
     "webhook.created": "Webhook made",
     "webhook.given_up": "Webhook turned off: it failed for days",

@@ -9,6 +9,7 @@ from django import forms
 from django.contrib.admin import site
 from django.contrib.auth.models import User
 from django.http import QueryDict
+from django.utils import timezone
 from django.utils.datastructures import MultiValueDict
 from django.utils.functional import cached_property
 
@@ -16,6 +17,7 @@ from catalog.admin.completing import complete
 from catalog.models import Machine, Option
 from catalog.pricing import TERMS_DAYS
 from rentals.baskets import MAX_LOTS, MAX_NOTES, Basket, ChosenOption
+from rentals.leaving import Fate, LeftBehind, Undecided, check_decided, left_behind
 from rentals.models import Membership, Order, Organization
 from rentals.models.orders import Environment
 from rentals.models.organizations import Role
@@ -99,11 +101,41 @@ class PlaceOrderForm(forms.Form):
         self.data = MultiValueDict({**dict(cast(QueryDict, self.data).lists()), "expected_total_usd": [shown]})
 
 
+class MembershipForm(forms.ModelForm):
+    """A member's role, and what becomes of what they made when they lose it."""
+
+    made = forms.ChoiceField(
+        label="keys and webhooks they made",
+        choices=[("", "nothing chosen"), (Fate.KEEP.value, "keep"), (Fate.REVOKE.value, "revoke")],
+        required=False,
+    )
+
+    def left(self) -> LeftBehind:
+        """What would work on after the change that is asked for."""
+        member, cleaned = self.instance, self.cleaned_data
+        role = None if cleaned.get("DELETE") else cleaned.get("role")
+        if member.pk is None or (role is not None and "role" not in self.changed_data):
+            return LeftBehind()
+        return left_behind(member.organization, member.user, now=timezone.now(), role=role)
+
+    @property
+    def fates(self) -> dict[str, str]:
+        return dict.fromkeys(self.left().kinds, self.cleaned_data["made"])
+
+
 class MembershipFormSet(forms.BaseInlineFormSet):
     """Memberships of one organization, of whom one stays an owner."""
 
+    forms: list[MembershipForm]  # type: ignore[assignment]  # those of the inline
+
     def clean(self) -> None:
         super().clean()
+        for form in self.forms:
+            if form.cleaned_data and not form.errors and form.instance.pk:
+                try:
+                    check_decided(form.left(), form.fates)
+                except Undecided as undecided:
+                    raise forms.ValidationError(f"{form.instance.user}: {undecided.message}") from undecided
         kept = [form.cleaned_data for form in self.forms if form.cleaned_data and not form.cleaned_data.get("DELETE")]
         if not any(self.errors) and not any(row.get("role") == Role.OWNER for row in kept):
             raise forms.ValidationError("An organization keeps at least one owner.")

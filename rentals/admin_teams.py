@@ -10,16 +10,18 @@ from django.db import transaction
 from django.http import HttpRequest
 from django.utils import timezone
 
-from rentals.admin_forms import MembershipFormSet
+from rentals.admin_forms import MembershipForm, MembershipFormSet
 from rentals.admin_read_only import ReadOnly
 from rentals.audit import name_of, record
+from rentals.leaving import settle
 from rentals.models import Invitation, Membership, Organization, OrganizationPolicy
 
 
 class MembershipInline(admin.TabularInline):
     model = Membership
+    form = MembershipForm
     formset = MembershipFormSet
-    fields = ["user", "role"]
+    fields = ["user", "role", "made"]
     autocomplete_fields = ["user"]
     extra = 0
 
@@ -38,14 +40,19 @@ class RecordsMembers(admin.ModelAdmin):
         organization, actor, now = form.instance, cast(User, request.user), timezone.now()
         with transaction.atomic():
             Organization.objects.select_for_update(no_key=True).get(pk=organization.pk)
-            before = dict(Membership.objects.for_organization(organization).values_list("pk", "role"))
+            before = dict(Membership.objects.for_organization(organization).values_list("user_id", "role"))
+            told = {
+                each.instance.user_id: settle(each.left(), organization, each.fates, actor=actor, via="staff", now=now)
+                for each in formset.initial_forms
+            }
             super().save_formset(request, form, formset, change)
             acts = [("removed", member) for member in formset.deleted_objects]
             acts += [("role_changed", member) for member, _ in formset.changed_objects]
             acts += [("added", member) for member in formset.new_objects]
             for act, member in acts:
                 record(organization, f"member.{act}", at=now, actor=actor, via="staff", object_id=member.user_id,
-                       member=name_of(member.user), before=before.get(member.pk), role=member.role)  # fmt: skip
+                       member=name_of(member.user), before=before.get(member.user_id), role=member.role,
+                       **told.get(member.user_id, {}))  # fmt: skip
             if not Membership.objects.for_organization(organization).filter(role="owner").exists():
                 # The other owner went since the form was checked: this change goes back, not the last owner away.
                 transaction.set_rollback(True)

@@ -19,7 +19,8 @@ from catalog.links import page_url
 from rentals.audit import name_of, record
 from rentals.errors import AlreadyMember, InvitationNotForYou, InvitationOver, TooManyInvitations
 from rentals.mail import send_after_commit
-from rentals.members import check_grantable, managed
+from rentals.managing import managed
+from rentals.members import check_grantable
 from rentals.models import Invitation, Membership
 from rentals.models.invitations import VALID_FOR
 from rentals.tenants import Across, across_tenants

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Mapping
 from datetime import datetime
-
-from django.db import transaction
 
 from rentals.audit import name_of, record
 from rentals.errors import LastOwner, NotPermitted
-from rentals.models import Membership, Organization
+from rentals.leaving import check_decided, left_behind, settle
+from rentals.managing import managed
+from rentals.models import Membership
 from rentals.models.organizations import Role
 
 
@@ -21,8 +20,10 @@ def grantable_roles(manager: Membership) -> tuple[Role, ...]:
     return tuple(role for role in Role if role != Role.OWNER) if manager.may_manage else ()
 
 
-def change_role(manager: Membership, membership_id: int, *, role: str, now: datetime) -> Membership:
-    """Give a member another role.
+def change_role(
+    manager: Membership, membership_id: int, *, role: str, now: datetime, fates: Mapping[str, str] | None = None
+) -> Membership:
+    """Give a member another role. What they made and could not make any more works on, unless `fates` revokes it.
 
     Raises: NotPermitted, LastOwner, Membership.DoesNotExist.
     """
@@ -32,17 +33,24 @@ def change_role(manager: Membership, membership_id: int, *, role: str, now: date
         if membership.role == Role.OWNER and role != Role.OWNER:
             _check_another_owner(membership)
         if membership.role != role:
+            left = left_behind(organization, membership.user, now=now, role=role)
+            told = settle(left, organization, fates or {}, actor=manager.user, via="page", now=now)
             before, membership.role = membership.role, role
             membership.save(update_fields=["role"])
             record(organization, "member.role_changed", at=now, actor=manager.user, via="page",
-                   object_id=membership.user_id, member=name_of(membership.user), before=before, role=role)  # fmt: skip
+                   object_id=membership.user_id, member=name_of(membership.user), before=before, role=role,
+                   **told)  # fmt: skip
     return membership
 
 
-def remove_member(manager: Membership, membership_id: int, *, now: datetime) -> Membership:
+def remove_member(
+    manager: Membership, membership_id: int, *, now: datetime, fates: Mapping[str, str] | None = None
+) -> Membership:
     """Take a member out. Everybody may take themselves out.
 
-    Raises: NotPermitted, LastOwner, Membership.DoesNotExist.
+    `fates` says, by kind, whether what the member made is revoked or kept: whoever manages keys has to decide.
+
+    Raises: NotPermitted, LastOwner, Undecided, Membership.DoesNotExist.
     """
     with managed(manager) as organization:
         membership = Membership.objects.for_organization(organization).select_related("user").get(pk=membership_id)
@@ -50,9 +58,16 @@ def remove_member(manager: Membership, membership_id: int, *, now: datetime) -> 
             check_grantable(manager, membership.role)
         if membership.role == Role.OWNER:
             _check_another_owner(membership)
+        left = left_behind(organization, membership.user, now=now)
+        # Who does not manage keys leaves them as they are, to those who do.
+        decided = (fates or {}) if manager.may_manage else {}
+        if manager.may_manage:
+            check_decided(left, decided)
+        told = settle(left, organization, decided, actor=manager.user, via="page", now=now)
         Membership.objects.filter(pk=membership.pk).delete()
         record(organization, "member.removed", at=now, actor=manager.user, via="page",
-               object_id=membership.user_id, member=name_of(membership.user), role=membership.role)  # fmt: skip
+               object_id=membership.user_id, member=name_of(membership.user), role=membership.role,
+               **told)  # fmt: skip
     return membership
 
 
@@ -74,19 +89,6 @@ def transfer_ownership(owner: Membership, membership_id: int, *, now: datetime) 
         record(organization, "ownership.transferred", at=now, actor=owner.user, via="page", object_id=heir.user_id,
                member=name_of(heir.user), before=before, former=name_of(owner.user))  # fmt: skip
     return heir
-
-
-@contextmanager
-def managed(manager: Membership) -> Iterator[Organization]:
-    """A transaction that holds the organization, so that two owners cannot remove each other at the same moment."""
-    with transaction.atomic():
-        # Not FOR UPDATE: an order's rows refer to the organization and hold its key, and must not wait for members.
-        organization = Organization.objects.select_for_update(no_key=True).get(pk=manager.organization_id)
-        # Read again under the lock: the manager's own role may just have been taken away.
-        current = Membership.objects.for_organization(organization).filter(pk=manager.pk).first()
-        if current is None or current.role != manager.role:
-            raise NotPermitted("Your role has changed. Load the page again.")
-        yield organization
 
 
 def check_grantable(manager: Membership, *roles: str) -> None:

@@ -12,7 +12,7 @@ from catalog import countries
 from catalog.models import Machine, Tier
 from rentals.audit import record
 from rentals.errors import NotPermitted, PolicyViolation, RentalError
-from rentals.members import managed
+from rentals.managing import managed
 from rentals.models import Membership, Order, Organization, OrganizationPolicy
 from rentals.models.organizations import ORDERING_ROLES, Role
 from sizing.answers import HardLimits

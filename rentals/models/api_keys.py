@@ -18,7 +18,9 @@ class Scope(models.TextChoices):
 
 
 class ApiKey(models.Model):
-    """A key of an organization, not of a person: it works on when its maker leaves. Only `rentals.api_keys` writes it.
+    """A key of an organization, not of a person: when its maker leaves, it works on unless it is revoked with them.
+
+    Only `rentals.api_keys` writes it.
 
     The secret itself is nowhere: a hash of it is enough to recognise it, and it was shown once.
     """

@@ -1,6 +1,7 @@
 """The members of an organization and who is invited: list, invite, change, remove, hand over."""
 
 from collections.abc import Callable
+from datetime import datetime
 
 from django.contrib import messages
 from django.http import Http404, HttpResponse
@@ -13,6 +14,8 @@ from rentals import members as acts
 from rentals.audit import name_of
 from rentals.errors import NotPermitted, RentalError
 from rentals.forms import InviteForm, RoleForm
+from rentals.leaving import LeftBehind, left_behind, saved_searches_of
+from rentals.leaving_forms import RemovalForm, RoleChangeForm
 from rentals.models import Invitation, Membership
 from rentals.models.organizations import Role
 from rentals.scoping import TenantRequest, nothing_done, organization_page
@@ -69,7 +72,7 @@ def revoke_invitation(request: TenantRequest, invitation_id: int) -> HttpRespons
 @require_http_methods(["GET", "HEAD", "POST"])
 @organization_page
 def change_role(request: TenantRequest, membership_id: int) -> HttpResponse:
-    _member(request, membership_id)
+    member = _member(request, membership_id)
     if request.method != "POST":
         return nothing_done(request, "members")
     form = RoleForm(request.POST, roles=acts.grantable_roles(request.membership))
@@ -77,10 +80,17 @@ def change_role(request: TenantRequest, membership_id: int) -> HttpResponse:
         return _refused(request, NotPermitted("Only owners and admins manage members."))
     if not form.is_valid():
         return _refused(request, NotPermitted("Choose one of the roles you may give."), status=400)
-    role = form.cleaned_data["role"]
+    role, now = form.cleaned_data["role"], timezone.now()
+    left = _left_of(request, member, now, role)
+    settling = RoleChangeForm(request.POST, left=left)
+    if left.kinds and role != member.role and "confirmed" not in request.POST:
+        # Asked first: what works on without the role is named, and may go with it.
+        context = {"member": member, "form": RoleChangeForm(None, left=left), "left": left, "role": Role(role)}
+        return render(request, "rentals/member_role.html", context)
+    fates = settling.fates if settling.is_valid() else {}
     return _act(
         request,
-        lambda: acts.change_role(request.membership, membership_id, role=role, now=timezone.now()),
+        lambda: acts.change_role(request.membership, membership_id, role=role, now=now, fates=fates),
         f"{{name}} is now {role}.",
     )
 
@@ -88,13 +98,20 @@ def change_role(request: TenantRequest, membership_id: int) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @organization_page
 def remove(request: TenantRequest, membership_id: int) -> HttpResponse:
-    """Asked first: a member who is removed by a slip has to be invited anew."""
-    member = _member(request, membership_id)
-    if request.method != "POST":
-        return render(request, "rentals/member_remove.html", {"member": member, "left": _is_me(request, member)})
+    """Asked first: who is removed by a slip has to be invited anew, and keys of theirs would work on unsaid."""
+    member, now = _member(request, membership_id), timezone.now()
+    left = _left_of(request, member, now)
+    # Who does not manage keys leaves theirs to those who do.
+    data = request.POST if request.method == "POST" else None
+    form = RemovalForm(data, left=left if request.membership.may_manage else LeftBehind())
+    context = {"member": member, "me": _is_me(request, member), "left": left, "form": form}
+    if _may_remove(request, member):
+        context["searches"] = saved_searches_of(request.organization, member.user)
+    if not form.is_valid():
+        return render(request, "rentals/member_remove.html", context, status=400 if form.is_bound else 200)
     response = _act(
         request,
-        lambda: acts.remove_member(request.membership, membership_id, now=timezone.now()),
+        lambda: acts.remove_member(request.membership, membership_id, now=now, fates=form.fates),
         f"You have left {_plain(request.organization.name)}." if _is_me(request, member)
         else "{name} is no longer a member.",
     )  # fmt: skip
@@ -129,6 +146,17 @@ def _invitation(request: TenantRequest, invitation_id: int) -> Invitation:
 
 def _is_me(request: TenantRequest, member: Membership) -> bool:
     return member.pk == request.membership.pk
+
+
+def _may_remove(request: TenantRequest, member: Membership) -> bool:
+    return _is_me(request, member) or member.role in acts.grantable_roles(request.membership)
+
+
+def _left_of(request: TenantRequest, member: Membership, now: datetime, role: str | None = None) -> LeftBehind:
+    """Named to those alone who may take the member's role away."""
+    if not _may_remove(request, member):
+        return LeftBehind()
+    return left_behind(request.organization, member.user, now=now, role=role)
 
 
 def _plain(text: str) -> str:

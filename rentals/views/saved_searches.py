@@ -9,6 +9,7 @@ from django.views.decorators.http import require_http_methods
 
 from rentals import saved_searches as acts
 from rentals.errors import InvalidSearch, NotPermitted
+from rentals.leaving import note_on, standing_of_makers
 from rentals.models import SavedSearch
 from rentals.saved_searches_forms import SearchForm
 from rentals.scoping import TenantRequest, nothing_done, organization_page
@@ -52,6 +53,8 @@ def delete(request: TenantRequest, search_id: int) -> HttpResponse:
 
 
 def _list(request: TenantRequest, form: SearchForm | None = None, *, status: int = 200) -> HttpResponse:
-    rows = SavedSearch.objects.for_organization(request.organization)
+    standing = standing_of_makers(request.organization)
+    searches = SavedSearch.objects.for_organization(request.organization)
+    rows = [(search, note_on(search.created_by_id, standing)) for search in searches]
     context = {"rows": rows, "form": form, "membership": request.membership, "most": acts.MAX_SEARCHES}
     return render(request, "rentals/saved_searches.html", context, status=status)
