@@ -55,6 +55,14 @@ def to_deliver(now: datetime) -> QuerySet[Allocation]:
     ).order_by("order__starts_at", "order_id", "number")
 
 
+def connections_of(order: Order, *, now: datetime) -> dict[int, Connection]:
+    """How the lots of a running order are reached, by allocation; for who may order, and nobody else."""
+    if order.status_at(now) != Status.ACTIVE:
+        return {}
+    rows = Connection.objects.for_organization(order.organization).filter(allocation__order=order)
+    return {connection.allocation_id: connection for connection in rows}
+
+
 def deliver(allocation_id: int, details: Details, *, actor: User, now: datetime) -> Allocation:
     """The lot, handed over; when it was already, how it is reached is corrected.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,7 +11,16 @@ from catalog import wording
 from catalog.links import page_url
 from catalog.models import Machine
 from rentals import policies
-from rentals.models import Allocation, ApiKey, AuditEvent, Membership, Order, Organization, OrganizationPolicy
+from rentals.models import (
+    Allocation,
+    ApiKey,
+    AuditEvent,
+    Connection,
+    Membership,
+    Order,
+    Organization,
+    OrganizationPolicy,
+)
 from rentals.models.orders import Status
 from rentals.models.organizations import Role
 from rentals.quotes import Quote
@@ -56,15 +65,39 @@ def line_document(line: Line) -> dict[str, Any]:
     return document | {"unit_usd": str(line.unit_usd), "lots": line.lots, "amount_usd": str(line.amount_usd)}
 
 
-def _allocation(allocation: Allocation, order: Order, now: datetime) -> dict[str, Any]:
+def _allocation(
+    allocation: Allocation, order: Order, now: datetime, connections: Mapping[int, Connection] | None = None
+) -> dict[str, Any]:
+    reached = {} if connections is None else {"connection": _connection(connections.get(allocation.pk))}
     return {
         "number": allocation.number,
         "state": allocation.state_at(order, now).value,
+        "status_text": allocation.label_at(order, now),
         "delivered_at": instant(allocation.delivered_at),
+        **reached,
     }
 
 
-def order_document(order: Order, allocations: Iterable[Allocation], *, now: datetime) -> dict[str, Any]:
+def _connection(connection: Connection | None) -> dict[str, Any] | None:
+    if connection is None:
+        return None
+    return {
+        "host": connection.host,
+        "port": connection.port,
+        "user": connection.login,
+        "notes": connection.notes,
+        "changed_at": instant(connection.changed_at),
+    }
+
+
+def order_document(
+    order: Order,
+    allocations: Iterable[Allocation],
+    *,
+    now: datetime,
+    connections: Mapping[int, Connection] | None = None,
+) -> dict[str, Any]:
+    """`connections` are for who may be told how the lots are reached; without them nothing is said of it."""
     return {
         "id": str(order.pk),
         "status": order.status_at(now).value,
@@ -80,7 +113,7 @@ def order_document(order: Order, allocations: Iterable[Allocation], *, now: date
         "starts_at": instant(order.starts_at),
         "ends_at": instant(order.ends_at),
         "cancellation": _cancellation(order),
-        "allocations": [_allocation(allocation, order, now) for allocation in allocations],
+        "allocations": [_allocation(allocation, order, now, connections) for allocation in allocations],
         "sizing": order.sizing,
         "idempotency_key": order.idempotency_key,
         "html_url": page_url("order", order.organization.slug, order.pk),

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 from catalog import countries
 from rentals.api.examples import receipt_command
+from rentals.deliveries import connections_of
 from rentals.models import Allocation, Connection, Order
 from rentals.models.orders import Status
 from sizing.explain.words import counted, usd
@@ -71,7 +72,7 @@ class Receipt:
 def receipt(order: Order, *, now: datetime, connections: bool = False) -> Receipt:
     """`connections`: whether to tell how the lots are reached, while the order runs; for who may order, nobody else."""
     allocations = list(order.allocations.all())
-    told = _connections(order) if connections and order.status_at(now) == Status.ACTIVE else {}
+    told = connections_of(order, now=now) if connections else {}
     return Receipt(
         order=order,
         status=order.status_at(now),
@@ -117,11 +118,6 @@ def _steps(order: Order, allocations: list[Allocation], now: datetime) -> list[S
         *steps,
         Step("Ended", "current" if over else "", order.ends_at, "Exactly, whether stopped in between or not."),
     ]
-
-
-def _connections(order: Order) -> dict[int, Connection]:
-    rows = Connection.objects.for_organization(order.organization).filter(allocation__order=order)
-    return {connection.allocation_id: connection for connection in rows}
 
 
 def _country(code: str | None) -> str:

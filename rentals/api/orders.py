@@ -21,13 +21,16 @@ from rentals.api import schemas
 from rentals.api.bodies import read_order, read_quote, refuse_body
 from rentals.api.views import TenantView
 from rentals.authentication import HasKey, KeyRequest, MayOrder, MayRead
+from rentals.deliveries import connections_of
 from rentals.documents import allocation_document, order_document, quote_document
 from rentals.fits import sizing_document
 from rentals.models import Allocation, Order
+from rentals.models.api_keys import Scope
 from rentals.models.orders import Status
+from rentals.models.organizations import Role
 from rentals.ordering import Placement, digest_of, place_order, placed_before
 from rentals.own_models import shapes_of
-from rentals.quotes import quote
+from rentals.quotes import permitted_quote
 from rentals.tenants import tenant
 from sizing.json_input import InvalidBody
 
@@ -47,11 +50,8 @@ class QuotesView(TenantView):
     def post(self, request: KeyRequest) -> Response:
         refuse_parameters(request)
         now, organization = timezone.now(), request.organization
-        offer = quote(read_quote(request.data), now=now)
-        offer.check_current()
-        policies.check(policies.policy_of(organization), organization, offer, now=now)
-        offer.check_stock()
-        return Response(quote_document(offer))
+        basket, policy = read_quote(request.data), policies.policy_of(organization)
+        return Response(quote_document(permitted_quote(basket, organization, policy, Role.ADMIN, now=now)))
 
 
 class OrdersView(TenantView):
@@ -131,15 +131,16 @@ class OrdersView(TenantView):
 
 
 class OrderView(TenantView):
-    """One order of the organization."""
+    """One order of the organization; a key with the scope `order` is told how its lots are reached."""
 
     key = MayRead
 
     @extend_schema(operation_id="get_order", responses=answers(schemas.Order, 403, 404))
     def get(self, request: KeyRequest, order_id: UUID) -> Response:
         refuse_parameters(request)
-        order = _order(request, order_id)
-        return Response(order_document(order, order.allocations.all(), now=timezone.now()))
+        order, now = _order(request, order_id), timezone.now()
+        told = connections_of(order, now=now) if request.auth.may(Scope.ORDER) else {}
+        return Response(order_document(order, order.allocations.all(), now=now, connections=told))
 
 
 class _AllocationView(TenantView):

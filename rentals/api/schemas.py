@@ -130,10 +130,30 @@ class SoldMachine(serializers.Serializer[Any]):
     interruptible = serializers.BooleanField()
 
 
+class LotConnection(serializers.Serializer[Any]):
+    """How a lot is reached."""
+
+    host = serializers.CharField(help_text="A name or an IP address.")
+    port = serializers.IntegerField(min_value=1, max_value=65535)
+    user = serializers.CharField()
+    notes = serializers.CharField(allow_blank=True, help_text="From who prepared it.")
+    changed_at = serializers.DateTimeField(help_text="When it was handed over, or last corrected.")
+
+
 class Lot(serializers.Serializer[Any]):
     number = serializers.IntegerField()
-    state = serializers.ChoiceField(AllocationRow.State.choices)
-    delivered_at = serializers.DateTimeField(allow_null=True)
+    state = serializers.ChoiceField(
+        AllocationRow.State.choices,
+        help_text="What was asked of it: to run, or to be stopped. Until `delivered_at` it is being prepared.",
+    )
+    status_text = serializers.CharField(help_text="In the page's words: Preparing, Running or Stopped.")
+    delivered_at = serializers.DateTimeField(allow_null=True, help_text="Null until staff hand it over.")
+    connection = LotConnection(
+        allow_null=True,
+        required=False,
+        help_text="In `GET /orders/{id}` alone. Null before the handing-over, after the order's end, and for a key "
+        "without the scope `order`.",
+    )
 
 
 class Allocation(Lot):

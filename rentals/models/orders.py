@@ -169,7 +169,7 @@ class Allocation(models.Model):
         return self.State(self.state)
 
     def label_at(self, order: Order, now: datetime) -> str:
-        """The state in words: what was not handed over yet does not run, it is being prepared."""
+        """The state in words, on pages and in documents: what was not handed over yet is being prepared."""
         state = self.state_at(order, now)
         if state == self.State.RUNNING and self.delivered_at is None:
             return "Preparing"

@@ -5,6 +5,7 @@
 
 import json
 import os
+from datetime import timedelta
 from typing import Any
 
 import jsonschema
@@ -16,10 +17,11 @@ from drf_spectacular.generators import SchemaGenerator
 
 from catalog.api import GpusView
 from config.api_schema import EXAMPLES, read_examples
-from rentals.models import Membership, Organization
+from rentals.models import Membership, Order, Organization
 from rentals.throttling import KeyThrottle
 from tests import api_scene
 from tests.api_scene import ORDER, answer, as_published
+from tests.factories import make_delivered, make_user
 from tests.rentals.calls import call, get, order, post
 
 ORDER_ID = "9b0e4d1c-5f0a-4c1e-8a53-0d6f3f2b7a10"
@@ -43,6 +45,8 @@ def examples(acme: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
                 found[name]["request"] = body
         placed = answer("POST", "orders", key, ORDER, 201, **{"Idempotency-Key": "6f1c0e52"})
         found["place_order"] = {"request": ORDER, "response": placed}
+        make_user("staff@example.com", is_staff=True)
+        make_delivered(Order.objects.get(pk=placed["id"]), now=api_scene.NOW + timedelta(hours=1))
         found["get_order"] = {"response": answer("GET", f"orders/{placed['id']}", key)}
         for verb in ("stop", "start"):
             lot = f"orders/{placed['id']}/allocations/1/{verb}"

@@ -1,12 +1,14 @@
 """Handing lots over: staff's queue, and what the organization's members see of it."""
 
 import json
+import re
 from datetime import timedelta
 
 import pytest
 from django.core import mail
 from django.urls import reverse
 
+from rentals.allocations import stop
 from rentals.cancellations import cancel_order
 from rentals.deliveries import Details, deliver, to_deliver
 from rentals.errors import InvalidConnection, NotPermitted, OrderOver
@@ -22,6 +24,7 @@ from tests.factories import (
     make_ssh_key,
     make_user,
 )
+from tests.rentals.calls import call
 
 
 @pytest.fixture
@@ -87,6 +90,51 @@ def test_a_correction_does_not_move_the_moment_of_handing_over(acme, now):
     assert Connection.objects.get().host == "gpu2.example.net"
     actions = set(AuditEvent.objects.values_list("action", flat=True))
     assert {"allocation.delivered", "allocation.connection_changed"} <= actions
+
+
+def test_page_and_api_say_the_state_of_a_lot_in_the_same_words(client, acme, now):
+    """`state` is what was asked of the lot, and stays what partners know; the words are the page's."""
+    key = make_api_key(acme)
+    order = make_order(acme, make_machine(lots=3), lots=3, placement={"now": now - timedelta(hours=1)})
+    make_delivered(order, 2)
+    make_delivered(order, 3)
+    stop(order, 3, actor=acme.owner, via="page", now=now)
+    shown = re.findall(r'class="tag tag-\w+">(\w+)</span></td>', order_page(client, order, acme.owner))
+    lots = call("GET", f"orders/{order.pk}", key).json()["allocations"]
+    assert [lot["status_text"] for lot in lots] == shown == ["Preparing", "Running", "Stopped"]
+    assert [lot["state"] for lot in lots] == ["running", "running", "stopped"]
+    assert call("POST", f"orders/{order.pk}/allocations/1/start", key).json()["status_text"] == "Preparing"
+
+
+def test_a_key_that_may_order_is_told_how_a_lot_is_reached(client, acme, globex, now):
+    order = make_order(acme, make_machine(lots=2), lots=2, placement={"now": now - timedelta(hours=1)})
+    make_delivered(order, 1, host="gpu7.example.net", login="ada", port=2222, notes="Data is in /data.", now=now)
+    key, reading = make_api_key(acme), make_api_key(acme, "read")
+    lots = call("GET", f"orders/{order.pk}", key).json()["allocations"]
+    assert lots[0]["connection"] == {
+        "host": "gpu7.example.net",
+        "port": 2222,
+        "user": "ada",
+        "notes": "Data is in /data.",
+        "changed_at": lots[0]["delivered_at"],
+    }
+    assert lots[1]["connection"] is None
+    answer = call("GET", f"orders/{order.pk}", reading)
+    assert [lot["connection"] for lot in answer.json()["allocations"]] == [None, None]
+    assert "no-store" in answer.headers["Cache-Control"]
+    others = [call("GET", f"orders/{order.pk}", make_api_key(globex)), call("GET", "orders", key)]
+    others.append(call("POST", f"orders/{order.pk}/allocations/1/stop", key))
+    assert [answer.status_code for answer in others] == [404, 200, 200]
+    client.force_login(acme.owner)
+    others.append(client.get(f"/o/acme/orders/{order.pk}/receipt.json"))
+    assert not any(b"gpu7" in answer.content or b'"connection"' in answer.content for answer in others)
+
+
+def test_the_api_does_not_tell_how_a_lot_of_an_order_that_is_over_is_reached(acme, now):
+    order = make_order(acme, placement={"now": now - timedelta(days=7, seconds=1)})
+    make_delivered(order, now=now - timedelta(days=1))
+    (lot,) = call("GET", f"orders/{order.pk}", make_api_key(acme)).json()["allocations"]
+    assert lot["connection"] is None
 
 
 def told():
@@ -156,7 +204,7 @@ def test_a_lot_that_was_never_handed_over_is_told_of_by_the_cancellation_of_its_
     cancel_order(order.pk, reason="No machine", credit_usd=order.total_usd, actor=staff, now=now + timedelta(hours=1))
     assert not told()
     event = json.loads(WebhookEvent.objects.get(kind="order.cancelled").body)["data"]["order"]
-    assert event["allocations"] == [{"number": 1, "state": "stopped", "delivered_at": None}]
+    assert event["allocations"] == [{"number": 1, "state": "stopped", "status_text": "Stopped", "delivered_at": None}]
     assert Notice.objects.filter(kind="cancelled", recipient=acme.owner.email).exists()
 
 

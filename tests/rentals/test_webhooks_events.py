@@ -95,6 +95,7 @@ def test_every_turn_of_an_order_is_told_once(acme, endpoint, receiver, now):
         "order": str(order.pk),
         "number": 1,
         "state": "running",
+        "status_text": "Preparing",
         "delivered_at": None,
         "html_url": f"http://testserver/o/acme/orders/{order.pk}/",
     }
