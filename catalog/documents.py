@@ -25,7 +25,7 @@ def machine_document(machine: Machine) -> Document:
         "gpu_count": machine.gpu_count,
         "memory_bytes_per_gpu": machine.gpu_memory_bytes,
         "memory_source": machine.memory_source or None,
-        "free_lots": machine.free_lots,
+        "free_lots": machine.lots_to_sell,
         "interruptible": machine.interruptible,
         "max_term_days": machine.max_term_days,
         "prices_usd": {str(days): None if price is None else f"{price:.2f}" for days, price in prices.items()},

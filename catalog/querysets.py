@@ -6,7 +6,9 @@ from decimal import Decimal
 
 from django.apps import apps
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Case, F, Q, When
+from django.db.models.functions import Coalesce, Greatest
+from django.db.models.lookups import GreaterThanOrEqual
 
 FRESH_FOR = timedelta(minutes=5)
 
@@ -17,9 +19,20 @@ def is_current(now: datetime) -> Q:
     A machine under rent is not written to when its list does not have it any more: its absence says so instead.
     """
     # A subquery and no join: what is absent is little, and it is looked up once for all machines of a query.
-    absent = apps.get_model("catalog", "FeedAbsence").objects.values("machine")
+    absent = apps.get_model("catalog", "FeedAbsence").objects.exclude(why="fewer").values("machine")
     fresh = Q(provider__refreshed_at__gt=now - FRESH_FOR) & ~Q(pk__in=absent)
     return Q(online=True) & (Q(provider__feed_url="") | fresh)
+
+
+def lots_to_sell() -> Case:
+    """The free lots of a machine, less those that the list of its provider does not offer while others are rented."""
+    offered = Greatest(F("free_lots") - Coalesce(F("feed_absence__lots"), 0), 0)
+    return Case(When(provider__feed_url="", then=F("free_lots")), default=offered, output_field=models.IntegerField())
+
+
+def has_to_sell(lots: int) -> Q:
+    """Machines of which so many lots can be ordered."""
+    return Q(free_lots__gte=lots) & Q(GreaterThanOrEqual(lots_to_sell(), lots))
 
 
 def offers_term(days: int) -> Q:
@@ -35,8 +48,8 @@ class MachineQuerySet(models.QuerySet):
         return self.filter(listed=True)
 
     def available(self, *, lots: int = 1, now: datetime) -> "MachineQuerySet":
-        """Listed, current, and with at least `lots` free."""
-        return self.listed().filter(is_current(now), free_lots__gte=lots)
+        """Listed, current, and with at least `lots` to sell."""
+        return self.listed().filter(is_current(now), has_to_sell(lots))
 
     def in_countries(self, codes: Collection[str]) -> "MachineQuerySet":
         """Inside the countries; a machine of unknown location is inside none."""

@@ -2,7 +2,7 @@
 
 from django.db.models import F
 
-from catalog.models import Machine
+from catalog.models import FeedAbsence, Machine
 
 
 class LotsUnderRent(Exception):
@@ -30,6 +30,15 @@ def change_lots(machine_id: int, lots: int) -> None:
     if not moved:
         machine = Machine.objects.get(id=machine_id)
         raise LotsUnderRent(wanted=lots, rented=machine.lots - machine.free_lots)
+
+
+def lots_beyond_the_list(machine_id: int) -> int:
+    """How many lots too many are taken, by what the provider's list offers beside those under rent; 0 when none is.
+
+    Ask with the machine's row held: what is taken then stays, and what the newest list says is read.
+    """
+    taken = FeedAbsence.objects.filter(machine=machine_id, lots__gt=F("machine__free_lots"))
+    return taken.values_list(F("lots") - F("machine__free_lots"), flat=True).first() or 0
 
 
 def move_lots(machine: Machine, lots: int) -> None:

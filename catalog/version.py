@@ -6,7 +6,7 @@ from datetime import datetime
 from django.db.models import BooleanField, Case, Value, When
 
 from catalog.models import Machine
-from catalog.querysets import is_current
+from catalog.querysets import is_current, lots_to_sell
 
 # Everything of a listed machine that decides an answer or is told in one.
 _FIELDS = (
@@ -23,7 +23,6 @@ _FIELDS = (
     "interruptible",
     "max_term_days",
     "lots",
-    "free_lots",
     "online",
     "price_3_days_usd",
     "price_7_days_usd",
@@ -39,7 +38,7 @@ def catalog_version(now: datetime) -> str:
     the version alone, and a list that goes stale changes it. One query; its cost grows with the listed machines.
     """
     current = Case(When(is_current(now), then=Value(True)), default=Value(False), output_field=BooleanField())
-    rows = Machine.objects.listed().order_by("id").values_list(*_FIELDS, current)
+    rows = Machine.objects.listed().order_by("id").values_list(*_FIELDS, lots_to_sell(), current)
     digest = hashlib.sha256()
     for row in rows:
         digest.update(repr(row).encode())

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from catalog import countries
 from catalog.freshness import ago, seen_ago
-from catalog.models import Machine, MemorySource, MemoryUnit, Tier
+from catalog.models import FeedAbsence, Machine, MemorySource, MemoryUnit, Tier
 from catalog.units import counted_text
 
 COMMUNITY_SENTENCE = (
@@ -63,7 +63,7 @@ def provenance(machine: Machine) -> str:
 
 def lots(machine: Machine) -> str:
     """ "3 of 4 lots free"; the noun goes by the number before it: "0 of 1 lot free"."""
-    return f"{machine.free_lots:,} of {machine.lots:,} {'lot' if machine.lots == 1 else 'lots'} free"
+    return f"{machine.lots_to_sell:,} of {machine.lots:,} {'lot' if machine.lots == 1 else 'lots'} free"
 
 
 def seen(machine: Machine, now: datetime) -> str:
@@ -73,9 +73,11 @@ def seen(machine: Machine, now: datetime) -> str:
         return "Set by the operator"
     if provider.refreshed_at is None:
         return "Its provider's list was never checked"
-    if machine.online and not hasattr(machine, "feed_absence"):
+    absence = machine.absence
+    if machine.online and not (absence and absence.is_whole):
         return seen_ago(provider, now)
-    return f"Not offered by its provider's list, checked {ago(now - provider.refreshed_at)}"
+    why = absence.get_why_display() if absence and machine.online else FeedAbsence.Why.GONE.label
+    return f"{why}, checked {ago(now - provider.refreshed_at)}"
 
 
 def limits(machine: Machine) -> list[Limit]:

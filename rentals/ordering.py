@@ -21,6 +21,7 @@ from django.db.models import F, Q
 
 from catalog import countries
 from catalog.models import Machine
+from catalog.stock import lots_beyond_the_list
 from rentals import policies
 from rentals.api_keys import check_still_live
 from rentals.audit import name_of, person, record
@@ -36,6 +37,7 @@ from rentals.errors import (
     NotPermitted,
     OutsideCountries,
     PriceChanged,
+    SoldOut,
 )
 from rentals.measures import counted
 from rentals.models import Allocation, ApiKey, IdempotencyRecord, Membership, Notice, Order, Organization
@@ -322,13 +324,17 @@ def _take_stock(offer: Quote, look_again: Callable[[], Quote], now: datetime) ->
     """Take the lots, if they are still there at the price that was checked; else say which of the two is gone."""
     wanted, machine = offer.basket.lots, offer.machine
     price = {f"price_{offer.basket.term_days}_days_usd": offer.unit_usd}
-    taken = Machine.objects.filter(pk=machine.pk, free_lots__gte=wanted, listed=True, online=True, **price).update(
+    enough = {"free_lots__gte": wanted + machine.withheld_lots}
+    taken = Machine.objects.filter(pk=machine.pk, listed=True, online=True, **enough, **price).update(
         free_lots=F("free_lots") - wanted, updated_at=now
     )
     if not taken:
         look_again()
         # Changed and changed back between the two statements: nothing was wrong for long, so trying again is right.
         raise Busy
+    # The wait for the row may have been long: a list that was read meanwhile may offer fewer.
+    if machine.provider.has_feed and (beyond := lots_beyond_the_list(machine.pk)):
+        raise SoldOut(machine, wanted, max(wanted - beyond, 0))
 
 
 def _replay(request: _Request, now: datetime) -> Placement:

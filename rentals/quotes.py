@@ -52,8 +52,8 @@ class Quote:
             raise AcknowledgementRequired(self.machine)
 
     def check_stock(self) -> None:
-        if self.machine.free_lots < self.basket.lots:
-            raise SoldOut(self.machine, self.basket.lots, self.machine.free_lots)
+        if self.machine.lots_to_sell < self.basket.lots:
+            raise SoldOut(self.machine, self.basket.lots, self.machine.lots_to_sell)
 
 
 def terms_offered(machine: Machine) -> tuple[int, ...]:
@@ -84,7 +84,7 @@ def _machine(machine_id: int, now: datetime) -> Machine:
     listed = Case(
         When(is_current(now), listed=True, then=Value(True)), default=Value(False), output_field=BooleanField()
     )
-    machines = Machine.objects.select_related("gpu", "provider").annotate(current=listed)
+    machines = Machine.objects.with_facts().annotate(current=listed)
     try:
         return machines.get(pk=machine_id)
     except Machine.DoesNotExist:

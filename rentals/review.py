@@ -130,7 +130,7 @@ class Review:
 
     @property
     def query_of_free_lots(self) -> str:
-        return review_query(self.data, lots=self.offer.machine.free_lots) if self.offer else ""
+        return review_query(self.data, lots=self.offer.machine.lots_to_sell) if self.offer else ""
 
     @property
     def carried(self) -> list[tuple[str, str]]:

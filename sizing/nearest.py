@@ -8,6 +8,7 @@ from django.db.models import Max, Min, Q, QuerySet
 
 from catalog.models import Machine
 from catalog.pricing import TERMS_DAYS
+from catalog.querysets import lots_to_sell
 from sizing.answers import ANY_TIER, Change, NearestMiss
 from sizing.engine.fit import Device, Rejection, fit, largest
 from sizing.engine.workloads import lower_precisions, precision_of, shrinkable
@@ -29,7 +30,7 @@ def nearest_miss(search: Search) -> NearestMiss | None:
         if rejection.lacking_bytes == nearest.lacking_bytes:
             device = rejection.device
             equals |= Q(gpu_count=device.gpu_count, gpu_memory_bytes=device.memory_bytes)
-    machine = search.eligible().filter(equals).select_related("gpu", "provider").order_by("id").first()
+    machine = search.eligible().filter(equals).select_related("gpu", "provider", "feed_absence").order_by("id").first()
     if machine is None:  # It went away between two questions to the database.
         return None
     best = next(one for one in rejections if one.device.gpu_count == machine.gpu_count)
@@ -107,9 +108,10 @@ def _most_lots(search: Search) -> int:
     single = search.changed(lots=1, budget_usd=None).recommended()
     cheapest = (
         single.order_by()
-        .values_list("free_lots")
+        .annotate(free=lots_to_sell())
+        .values_list("free")
         .annotate(Min(search.price))
-        .values_list("free_lots", f"{search.price}__min")
+        .values_list("free", f"{search.price}__min")
     )
     return max(
         (free if budget is None else min(free, int(budget // price)) for free, price in cheapest),

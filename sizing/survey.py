@@ -19,7 +19,7 @@ from django.db.models import Case, Count, F, Max, Min, Q, QuerySet, Value, When
 from catalog import countries
 from catalog.models import Machine, Tier
 from catalog.pricing import HOURS_PER_DAY, to_cents
-from catalog.querysets import is_current, offers_term
+from catalog.querysets import has_to_sell, is_current, offers_term
 from sizing.answers import ANY_TIER, HardLimits, Question
 from sizing.engine.estimate import MemoryEstimate, estimate, split_estimates
 from sizing.engine.parallelism import MAX_SPLIT
@@ -161,7 +161,7 @@ class Search:
             rules["outside_policy"] = policy
         return rules | {
             "off_line": is_current(self.now),
-            "out_of_stock": Q(free_lots__gte=preferences.lots),
+            "out_of_stock": has_to_sell(preferences.lots),
             "term_not_offered": offers_term(preferences.term_days),
             "memory_unknown": Q(gpu_memory_bytes__isnull=False),
         }
@@ -240,7 +240,7 @@ class Search:
                 headroom=F("gpu_memory_bytes") - Case(*need, output_field=models.BigIntegerField()),
             )
             .order_by(*first, self.price, "-headroom", _missed(Q(tier=Tier.SECURE)), "id")
-            .select_related("gpu", "provider")
+            .select_related("gpu", "provider", "feed_absence")
         )
 
     # --- Counts -------------------------------------------------------------------------------------------------------

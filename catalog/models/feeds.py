@@ -172,17 +172,36 @@ class PlaceAlias(models.Model):
 
 
 class FeedAbsence(models.Model):
-    """A machine under rent that its provider's last good list did not offer.
+    """How many of the free lots of a machine under rent its provider's last good list does not offer.
 
-    The machine's own row is not touched while it is under rent; its free lots, and the rented ones when they come
-    back, are not offered until a list has it again.
+    The machine's own row is not touched while it is under rent: what may be sold of it is `free_lots` less `lots`.
+    An order lowers both sides alike, and a lot that comes back raises both, so the number stays true until the next
+    list. Where the whole machine is missing, `lots` are all of its lots.
     """
 
+    class Why(models.TextChoices):
+        GONE = "gone", "Not offered by its provider's list"
+        TERMS = "terms", "Its provider's list has stricter terms"
+        FEWER = "fewer", "Its provider's list has fewer free lots"
+
     machine = models.OneToOneField(Machine, on_delete=models.CASCADE, primary_key=True, related_name="feed_absence")
+    lots = models.PositiveIntegerField(default=1)
+    why = models.CharField(max_length=5, choices=Why, default=Why.GONE)
+    detail = models.CharField(max_length=300, blank=True, help_text="Which terms are stricter, and what they are now.")
     since = models.DateTimeField()
 
     class Meta:
         verbose_name_plural = "feed absences"
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(lots__gte=1, why__in=["gone", "terms", "fewer"]), name="feed_absence_of_a_lot_for_a_reason"
+            ),
+        ]
 
     def __str__(self) -> str:
         return str(self.machine)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether no lot of the machine is offered, however many are free."""
+        return self.why != FeedAbsence.Why.FEWER

@@ -3,6 +3,7 @@
 import re
 from datetime import datetime
 from decimal import Decimal
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from django.core.exceptions import ValidationError
@@ -13,6 +14,9 @@ from simple_history.models import HistoricalRecords
 
 from catalog import countries, pricing, units
 from catalog.querysets import FRESH_FOR, MachineQuerySet
+
+if TYPE_CHECKING:
+    from catalog.models.feeds import FeedAbsence
 
 # The shortest leaves a run time to end before the next is due; the longest still has a run in the time a list is fresh.
 SHORTEST_INTERVAL_SECONDS = 30
@@ -335,11 +339,26 @@ class Machine(models.Model):
             return Availability.OFF_LINE
         if self.provider.has_feed and not self._is_confirmed(now):
             return Availability.UNCONFIRMED
-        return Availability.AVAILABLE if self.free_lots else Availability.OUT_OF_STOCK
+        return Availability.AVAILABLE if self.lots_to_sell else Availability.OUT_OF_STOCK
 
     def _is_confirmed(self, now: datetime) -> bool:
-        refreshed_at = self.provider.refreshed_at
-        return refreshed_at is not None and refreshed_at > now - FRESH_FOR and not hasattr(self, "feed_absence")
+        refreshed_at, absence = self.provider.refreshed_at, self.absence
+        return refreshed_at is not None and refreshed_at > now - FRESH_FOR and not (absence and absence.is_whole)
+
+    @property
+    def absence(self) -> "FeedAbsence | None":
+        """What the last list of its provider did not offer of it, while it is under rent."""
+        return getattr(self, "feed_absence", None) if self.provider.has_feed else None
+
+    @property
+    def withheld_lots(self) -> int:
+        """Lots that are not to be sold though nobody rents them from us, because their provider's list has fewer."""
+        return self.absence.lots if self.absence else 0
+
+    @property
+    def lots_to_sell(self) -> int:
+        """Free lots that can be ordered: the same rule for one row as `catalog.querysets.lots_to_sell`."""
+        return max(self.free_lots - self.withheld_lots, 0)
 
     def package_usd(self, days: int) -> Decimal | None:
         """The price of one lot for a term of `days`, or None when the machine is not sold for that term."""

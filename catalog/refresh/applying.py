@@ -20,6 +20,7 @@ from catalog.models import FeedAbsence, Machine, Provider
 from catalog.refresh.comparing import Change, Differences
 from catalog.refresh.rows import FACTS, Row
 from catalog.refresh.turns import Turn
+from catalog.refresh.withholding import withheld_since, withhold
 
 logger = logging.getLogger(__name__)
 
@@ -61,26 +62,26 @@ class Applying:
 
         Raises: TurnLost, TimeIsUp.
         """
-        self._note_absences(found)
+        self._note_withheld(found)
         changes: dict[int, Change | None] = {change.machine_id: change for change in found.changed}
         changes |= dict.fromkeys(found.gone)
         for ids in _chunks(sorted(changes)):
-            self._write_or_split([(pk, changes[pk]) for pk in ids], found.absent)
+            self._write_or_split([(pk, changes[pk]) for pk in ids], found)
         for rows in _chunks(found.new):
             self._create_or_split(rows)
 
     # --- Machines that are there ---
 
-    def _write_or_split(self, chunk: list[tuple[int, Change | None]], absent: set[int]) -> None:
+    def _write_or_split(self, chunk: list[tuple[int, Change | None]], found: Differences) -> None:
         """Write a chunk; when the database refuses a row of it, each row alone, so that the others are not lost."""
         try:
-            self._write(chunk, absent)
+            self._write(chunk, found)
         except (IntegrityError, DataError) as error:
             if len(chunk) == 1:
                 self._refused(chunk[0][1], error)
                 return
             for one in chunk:
-                self._write_or_split([one], absent)
+                self._write_or_split([one], found)
         except OperationalError:
             # A row that stayed locked, or a deadlock that the database ended: the next run takes these machines.
             if not connection.is_usable():
@@ -88,7 +89,7 @@ class Applying:
             logger.warning("%d machines of %s could not be written now.", len(chunk), self.provider, exc_info=True)
             self.applied.skipped += len(chunk)
 
-    def _write(self, chunk: list[tuple[int, Change | None]], absent: set[int]) -> None:
+    def _write(self, chunk: list[tuple[int, Change | None]], found: Differences) -> None:
         changes = dict(chunk)
         with self._step() as now:
             listed = _hold_free(list(changes))
@@ -97,8 +98,8 @@ class Applying:
             if gone:
                 Machine.objects.filter(pk__in=gone).update(online=False, updated_at=now)
             self._overwrite(changed, listed)
-            FeedAbsence.objects.filter(pk__in=absent & listed.keys()).delete()
-            rented = self._note_rented({pk: change for pk, change in chunk if pk not in listed}, now)
+            FeedAbsence.objects.filter(pk__in=found.absent.keys() & listed.keys()).delete()
+            rented = _note_rented({pk: change for pk, change in chunk if pk not in listed}, found, now)
         self.applied.gone += len(gone)
         self.applied.changed += len(changed)
         self.applied.rented += rented
@@ -120,20 +121,10 @@ class Applying:
                 default_change_reason="The provider's list says so.",
             )
 
-    def _note_rented(self, missed: dict[int, Change | None], now: datetime) -> int:
-        """Machines that an order took since they were compared: what is not offered any more is noted, not written."""
-        if not missed:
-            return 0
-        rented = list(
-            Machine.objects.filter(pk__in=missed, free_lots__lt=F("lots")).order_by("pk").values_list("pk", flat=True)
-        )
-        _leave_out([pk for pk in rented if (change := missed[pk]) is None or not change.row.online], now)
-        return len(rented)
-
-    def _note_absences(self, found: Differences) -> None:
-        if found.left_out or found.back:
+    def _note_withheld(self, found: Differences) -> None:
+        if found.withheld or found.back:
             with self._step() as now:
-                _leave_out(found.left_out, now)
+                withhold(found.withheld, now)
                 FeedAbsence.objects.filter(pk__in=found.back).delete()
 
     # --- New machines ---
@@ -184,8 +175,14 @@ def _hold_free(ids: list[int]) -> dict[int, bool]:
     return dict(free.select_for_update(skip_locked=True, no_key=True).values_list("pk", "listed"))
 
 
-def _leave_out(ids: list[int], now: datetime) -> None:
-    FeedAbsence.objects.bulk_create([FeedAbsence(machine_id=pk, since=now) for pk in ids], ignore_conflicts=True)
+def _note_rented(missed: dict[int, Change | None], found: Differences, now: datetime) -> int:
+    """Machines that an order took since they were compared: what the list keeps of them is noted, not written."""
+    if not missed:
+        return 0
+    rows = {pk: None if change is None else change.row for pk, change in missed.items()}
+    rented = withheld_since(list(missed), rows, found.free_before)
+    withhold({pk: kept for pk, kept in rented.items() if kept}, now)
+    return len(rented)
 
 
 def _machine(provider: Provider, row: Row, name: str, pk: int | None = None) -> Machine:

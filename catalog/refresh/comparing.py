@@ -1,14 +1,15 @@
 """What a list changes: the stored machines of its provider go by once, each is found equal, changed, rented or gone."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from django.db.models import F
 
 from catalog.feeds import Rejection, name_with_id
-from catalog.models import FeedAbsence, Machine, Provider
+from catalog.models import Machine, Provider
 from catalog.refresh.rows import FACTS, HOST, HOST_GPUS, HOURLY_USD, IDENTITY, TIER, Row
+from catalog.refresh.withholding import Withheld, known_of, withheld
 
 _OWN = ("id", "external_id", "name", "lots", "free_lots", "online")
 # A price that moves by more is a slip of a unit or of a decimal point, until somebody says otherwise.
@@ -28,29 +29,33 @@ class Change(NamedTuple):
 class Differences:
     """What is to be written, and the counts of what is not.
 
-    `left_out` are machines under rent that the list does not offer, `back` those that it offers again; `absent` are
-    all machines of the provider that were left out before.
+    `withheld` is what the list keeps anew of machines under rent, `back` are those of which it keeps nothing any more;
+    `absent` are all of which the list before kept something. `free_before` are the free lots when it was asked for.
     """
+
+    free_before: Mapping[int, int]
 
     new: list[tuple[Row, str]] = field(default_factory=list)
     changed: list[Change] = field(default_factory=list)
     gone: list[int] = field(default_factory=list)
-    left_out: list[int] = field(default_factory=list)
+    withheld: dict[int, Withheld] = field(default_factory=dict)
     back: list[int] = field(default_factory=list)
-    absent: set[int] = field(default_factory=set)
+    absent: Mapping[int, Withheld] = field(default_factory=dict)
     unchanged: int = 0
     rented: int = 0
     prices: int = 0
     price_jumps: int = 0
 
 
-def compare(provider: Provider, rows: dict[str, Row], rejections: list[Rejection]) -> Differences:
+def compare(
+    provider: Provider, rows: dict[str, Row], rejections: list[Rejection], free_before: Mapping[int, int]
+) -> Differences:
     """The differences between the rows and the provider's machines.
 
     Rows without a free name, and those whose GPUs are under rent as another machine, join the rejections.
     """
     rows = _without_rented_gpus(provider, rows, rejections)
-    found = Differences(absent=set(FeedAbsence.objects.filter(machine__provider=provider).values_list("pk", flat=True)))
+    found = Differences(free_before, absent=known_of(provider))
     renamed: list[tuple[int, Row, bool]] = []
     matched: set[str] = set()
     names: set[str] = set()
@@ -63,20 +68,22 @@ def compare(provider: Provider, rows: dict[str, Row], rejections: list[Rejection
             matched.add(row.external_id)
             _count_price(found, facts[HOURLY_USD], row.facts[HOURLY_USD])
         if free_lots < lots:
-            _rented(found, machine_id, offered=row is not None and row.online)
+            found.rented += 1
+            _keep(found, machine_id, withheld(lots, free_lots, facts, row, free_before.get(machine_id, 0)))
             continue
         if row is None:
             # Also a machine that was declared before its provider had a list: it is not in it.
             if online:
                 found.gone.append(machine_id)
+            else:
+                _keep(found, machine_id, None)
             continue
         # Of an offer that cannot be rented the lots say nothing.
         if not row.online and facts[TIER] == row.facts[TIER]:
             row = row._replace(lots=lots)
         if (online, lots, facts) == (row.online, row.lots, row.facts) and _bears(name, row):
             found.unchanged += 1
-            if row.online and machine_id in found.absent:
-                found.back.append(machine_id)
+            _keep(found, machine_id, None)
         elif _bears(name, row):
             found.changed.append(Change(machine_id, row, name, _is_another(facts, row)))
         else:
@@ -135,12 +142,14 @@ def _count_price(found: Differences, before: Any, after: Any) -> None:
         found.price_jumps += 1
 
 
-def _rented(found: Differences, machine_id: int, *, offered: bool) -> None:
-    found.rented += 1
-    if offered and machine_id in found.absent:
+def _keep(found: Differences, machine_id: int, kept: Withheld | None) -> None:
+    """What the list keeps of the machine; nothing is noted where the list before kept the same."""
+    if kept == found.absent.get(machine_id):
+        return
+    if kept is None:
         found.back.append(machine_id)
-    elif not offered and machine_id not in found.absent:
-        found.left_out.append(machine_id)
+    else:
+        found.withheld[machine_id] = kept
 
 
 def _is_another(facts: tuple[Any, ...], row: Row) -> bool:

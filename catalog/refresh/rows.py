@@ -37,7 +37,10 @@ IDENTITY = slice(0, FACTS.index("memory_source") + 1)
 
 
 class Row(NamedTuple):
-    """One machine as its list has it now. `lots` are those that can be rented now, 1 when none can."""
+    """One machine as its list has it now. `lots` are those that can be rented now, 1 when none can.
+
+    `free`: how many the provider counts as free, without those under rent from us; None when it does not count.
+    """
 
     row: int
     external_id: str
@@ -45,6 +48,8 @@ class Row(NamedTuple):
     lots: int
     online: bool
     facts: tuple[Any, ...]
+    rentable: bool = True
+    free: int | None = None
 
 
 @dataclass
@@ -123,7 +128,8 @@ def _row(offer: Offer, gpu_id: int, nominal_gb: int | None, country: str | None,
         (offer.host or "")[:200],
         " ".join(sorted(offer.gpu_ids or ())),
     )
-    return Row(offer.row, offer.external_id, offer.name, max(lots, 1), offer.rentable and lots > 0, facts)
+    online = offer.rentable and lots > 0
+    return Row(offer.row, offer.external_id, offer.name, max(lots, 1), online, facts, offer.rentable, offer.free_lots)
 
 
 def _country(resolved: Resolved, places: Places, offer: Offer) -> str | None:

@@ -1,6 +1,6 @@
 """One refresh from the fetch to its record."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -16,6 +16,7 @@ from catalog.refresh.applying import Applied, Applying, Clock, TimeIsUp
 from catalog.refresh.comparing import Differences, compare
 from catalog.refresh.reviewing import is_accepted, judge_length, judge_prices
 from catalog.refresh.rows import resolve
+from catalog.refresh.withholding import free_lots_of
 
 Outcome = FeedRun.Outcome
 
@@ -58,6 +59,7 @@ class _Run:
     rejections: list[Rejection] = field(default_factory=list)
     applied: Applied = field(default_factory=Applied)
     fetched_at: datetime | None = None
+    free_before: Mapping[int, int] = field(default_factory=dict)
 
     def step(self) -> datetime:
         """A new step begins: the turn is renewed."""
@@ -96,6 +98,8 @@ def refresh_provider(
 
 def _carry_out(run: _Run, body: bytes | None) -> _Ended:
     try:
+        # Before the list is asked for: of orders that come from here on it may know nothing.
+        run.free_before = free_lots_of(run.provider)
         feed = _read(run, _adapter(run.provider), body)
         differences = _differences(run, feed)
         applying = Applying(run.provider, run.turn, run.clock, run.deadline, run.applied)
@@ -154,7 +158,7 @@ def _differences(run: _Run, feed: Feed) -> Differences:
     if not accepted and (verdict := judge_length(len(resolved.rows), before)):
         raise _Ended(*verdict)
     run.step()
-    found = compare(run.provider, resolved.rows, run.rejections)
+    found = compare(run.provider, resolved.rows, run.rejections, run.free_before)
     run.record.unchanged, run.record.rented = found.unchanged, found.rented
     if not accepted and (verdict := judge_prices(found)):
         raise _Ended(*verdict)

@@ -37,7 +37,7 @@ def planner(request: TenantRequest) -> HttpResponse:
 
 
 def _machines() -> QuerySet[Machine]:
-    return Machine.objects.listed().select_related("gpu", "provider").order_by("name", "pk")
+    return Machine.objects.listed().with_facts().order_by("name", "pk")
 
 
 def _show(request: TenantRequest, form: PlannerForm, status: int = 200, **context: object) -> HttpResponse:

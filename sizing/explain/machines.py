@@ -201,7 +201,7 @@ def _memory_limit(machine: Machine) -> str:
 
 
 def _reservation(machine: Machine) -> str:
-    free = f"{counted(machine.free_lots, 'lot')} free now"
+    free = f"{counted(machine.lots_to_sell, 'lot')} free now"
     return free + (f"; at most {counted(machine.max_term_days, 'day')} at a time." if machine.max_term_days else ".")
 
 

@@ -455,7 +455,10 @@ def test_a_machine_that_is_rented_after_it_was_compared_is_left_as_it_is(aspen: 
         Decimal("0.50"),
     ]
     assert machine_of(1).online
-    assert [absence.machine for absence in FeedAbsence.objects.all()] == [machine_of(1)]
+    assert {absence.machine.external_id: absence.why for absence in FeedAbsence.objects.all()} == {
+        "offer-1": "gone",
+        "offer-2": "terms",
+    }
     assert not violations()
 
 
