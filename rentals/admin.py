@@ -26,7 +26,7 @@ from rentals.errors import IdempotencyMismatch, NotPermitted, PolicyViolation, P
 from rentals.models import Allocation, ApiKey, AuditEvent, Membership, Order, Organization, OwnModel
 from rentals.ordering import place_order, role_of_who_asked
 from rentals.own_models import publish_own_model
-from rentals.quotes import Quote, quote
+from rentals.quotes import Quote, permitted_quote
 from rentals.review import new_key
 from rentals.scoping import opens_transactions
 from rentals.tenants import Across, across_tenants
@@ -130,9 +130,7 @@ class OrderAdmin(ReadOnly, CancelsOrders):
             try:
                 if refusal is not None:
                     raise refusal
-                checked = self._offer(form, now)
-                self._check_policy(form, checked, now)
-                offer = checked
+                offer = self._offer(form, now)
             except RentalError as error:
                 form.add_error(_field_of(error) if _field_of(error) in form.fields else None, error.message)
                 offer = self._offer(form, now) if isinstance(error, PriceChanged) else None
@@ -149,25 +147,23 @@ class OrderAdmin(ReadOnly, CancelsOrders):
         return render(request, "admin/rentals/order/place.html", context)
 
     def _offer(self, form: PlaceOrderForm, now: datetime) -> Quote:
-        offer = quote(form.basket(), now=now)
-        offer.check_current()
-        offer.check_acknowledged()
-        offer.check_stock()
-        return offer
-
-    def _check_policy(self, form: PlaceOrderForm, offer: Quote, now: datetime) -> None:
         """Said with the total already; what counts is said when the order is placed."""
         organization = form.cleaned_data["organization"]
-        policy = policies.policy_of(organization)
-        policies.check_role(policy, role_of_who_asked(organization, form.asked_user))
-        policies.check(policy, organization, offer, now=now)
+        role = role_of_who_asked(organization, form.asked_user)
+        offer = permitted_quote(form.basket(), organization, policies.policy_of(organization), role, now=now)
+        offer.check_acknowledged()
+        return offer
 
     def _place(self, request: HttpRequest, form: PlaceOrderForm, now: datetime) -> HttpResponse:
+        expected = form.cleaned_data["expected_total_usd"]
+        if not expected:
+            with across_tenants(Across.ADMINISTRATION):
+                expected = self._offer(form, now).total_usd
         placement = place_order(
             organization=form.cleaned_data["organization"],
             basket=form.basket(),
             idempotency_key=form.cleaned_data["idempotency_key"],
-            expected_total_usd=form.cleaned_data["expected_total_usd"] or self._offer(form, now).total_usd,
+            expected_total_usd=expected,
             actor=cast(User, request.user),
             via="staff",
             path=request.path,

@@ -45,7 +45,7 @@ from rentals.models.orders import Via
 from rentals.models.organizations import Role
 from rentals.models.webhooks import EventKind
 from rentals.notices import announce
-from rentals.quotes import Quote, quote
+from rentals.quotes import Quote, permitted_quote, quote
 from rentals.tenants import tenant
 from rentals.webhooks_events import tell_of_order
 
@@ -58,6 +58,8 @@ if TYPE_CHECKING:
 Sizer = Callable[[Machine], dict[str, Any]]
 
 CREATED = 201
+# Only an admin or an owner can make a key.
+ROLE_OF_KEYS = Role.ADMIN
 _KEY = re.compile(r"\A[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?\Z")
 # PostgreSQL: lock not available (lock_timeout), deadlock, serialization failure. SQLite has only its words.
 _LOCK_STATES = frozenset({"55P03", "40P01", "40001"})
@@ -131,7 +133,7 @@ def place_order(
 
     Raises: InvalidKey, IdempotencyMismatch, InProgress, Busy, NotPermitted, KeyNotAccepted, PriceChanged,
     AcknowledgementRequired, MisfitNotAcknowledged, OutsideCountries, PolicyViolation, SoldOut, OffLine and what
-    `rentals.quotes.quote` raises. After any of them nothing is stored.
+    `rentals.quotes.permitted_quote` raises. After any of them nothing is stored.
     """
     if not is_key(idempotency_key):
         raise InvalidKey
@@ -180,9 +182,8 @@ def _place(request: _Request, wish: _Wish, size: Sizer | None, now: datetime) ->
     # Held until the commit: of two orders that only together break the month's limit, the second sees the first.
     policy = policies.held_policy(request.organization)
     # After the wait for the policy: the role is the one of now.
-    policies.check_role(policy, _permitted_role(request, now))
-    offer = _checked_quote(wish, policy, now)
-    policies.check_spending(policy, request.organization, offer.total_usd, now=now)
+    role = _permitted_role(request, now)
+    offer = _checked_quote(wish, request.organization, policy, role, now)
     order = _build_order(request, offer, _checked_sizing(offer, size), now)
     allocations = [
         Allocation(organization=request.organization, order=order, number=number)
@@ -201,7 +202,7 @@ def _place(request: _Request, wish: _Wish, size: Sizer | None, now: datetime) ->
     answer.response_status = CREATED
     answer.response_body = to_bytes(order_document(order, allocations, now=now))
     answer.save(update_fields=["order", "response_status", "response_body"])
-    _take_stock(offer, lambda: _checked_quote(wish, policy, now), now)
+    _take_stock(offer, now)
     return Placement(order, CREATED, answer.response_body, replayed=False)
 
 
@@ -228,13 +229,13 @@ def _claim_key(request: _Request, now: datetime) -> IdempotencyRecord:
 def _permitted_role(request: _Request, now: datetime) -> str:
     """The role in which this actor may order here now; asked again for a repeat, so a removed member is told nothing.
 
-    An API key counts as an admin, who alone can make one; staff order in the role of who asked them.
+    Staff order in the role of who asked them.
     """
     if isinstance(request.actor, ApiKey):
         if request.actor.organization_id != request.organization.pk or not request.actor.may("order"):
             raise NotPermitted("This API key may not order here.")
         check_still_live(request.actor, now=now)
-        return Role.ADMIN
+        return ROLE_OF_KEYS
     if request.via == Via.STAFF:
         if request.actor is None or not request.actor.is_staff:
             raise NotPermitted("Only staff place orders on behalf of an organization.")
@@ -256,17 +257,23 @@ def role_of_who_asked(organization: Organization, asked_by: User | None) -> str:
     return membership.role
 
 
-def _checked_quote(wish: _Wish, policy: OrganizationPolicy | None, now: datetime) -> Quote:
+def _checked_quote(
+    wish: _Wish, organization: Organization, policy: OrganizationPolicy | None, role: str, now: datetime
+) -> Quote:
+    """First what a quote says too, then what an order alone is asked.
+
+    Stock is said early, so that a hopeless order never queues for the row; what counts is said in `_take_stock`.
+    """
     check_inside(wish.basket.machine_id, wish.inside)
-    offer = quote(wish.basket, now=now)
-    offer.check_current()
-    policies.check_machine(policy, offer.machine)
+    offer = permitted_quote(wish.basket, organization, policy, role, now=now)
     offer.check_acknowledged()
-    if offer.total_usd != wish.expected_total_usd:
-        raise PriceChanged(wish.expected_total_usd, offer.total_usd)
-    # Said early, so that a hopeless order never queues for the row; what counts is said in _take_stock.
-    offer.check_stock()
+    _check_total(offer, wish.expected_total_usd)
     return offer
+
+
+def _check_total(offer: Quote, expected_usd: Decimal) -> None:
+    if offer.total_usd != expected_usd:
+        raise PriceChanged(expected_usd, offer.total_usd)
 
 
 def check_inside(machine_id: int, inside: Collection[str] | None) -> None:
@@ -320,7 +327,7 @@ def _build_order(request: _Request, offer: Quote, sizing: dict[str, Any] | None,
     )
 
 
-def _take_stock(offer: Quote, look_again: Callable[[], Quote], now: datetime) -> None:
+def _take_stock(offer: Quote, now: datetime) -> None:
     """Take the lots, if they are still there at the price that was checked; else say which of the two is gone."""
     wanted, machine = offer.basket.lots, offer.machine
     price = {f"price_{offer.basket.term_days}_days_usd": offer.unit_usd}
@@ -329,7 +336,11 @@ def _take_stock(offer: Quote, look_again: Callable[[], Quote], now: datetime) ->
         free_lots=F("free_lots") - wanted, updated_at=now
     )
     if not taken:
-        look_again()
+        # Not the policy: by now the order itself counts in its month.
+        again = quote(offer.basket, now=now)
+        again.check_current()
+        again.check_stock()
+        _check_total(again, offer.total_usd)
         # Changed and changed back between the two statements: nothing was wrong for long, so trying again is right.
         raise Busy
     # The wait for the row may have been long: a list that was read meanwhile may offer fewer.

@@ -6,16 +6,21 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
 from django.db.models import BooleanField, Case, Value, When
 
 from catalog.models import Machine, Option
 from catalog.pricing import TERMS_DAYS, hourly_equivalent
 from catalog.querysets import is_current
+from rentals import policies
 from rentals.baskets import Basket
 from rentals.errors import AcknowledgementRequired, InvalidBasket, OffLine, SoldOut, TermNotOffered, UnknownMachine
 from rentals.totals import Line, option_line, package_line, total_usd
 from sizing.fields import shown
+
+if TYPE_CHECKING:
+    from rentals.models import Organization, OrganizationPolicy
 
 # The largest amount a column for money holds.
 MAX_TOTAL_USD = Decimal("9999999999.99")
@@ -78,6 +83,22 @@ def quote(basket: Basket, *, now: datetime) -> Quote:
     if total > MAX_TOTAL_USD:
         raise InvalidBasket("lots", "This order is too large for one total. Ask for fewer lots or options.")
     return Quote(basket, machine, machine.current, lines, total)  # type: ignore[attr-defined]
+
+
+def permitted_quote(
+    basket: Basket, organization: Organization, policy: OrganizationPolicy | None, role: str, *, now: datetime
+) -> Quote:
+    """The quote, when the organization may have it and it can be had now: what stands in its way is said in this order
+    by a quote, by the administration and first of all by an order.
+
+    Raises: PolicyViolation, OffLine, SoldOut and what `quote` raises.
+    """
+    policies.check_role(policy, role)
+    offer = quote(basket, now=now)
+    offer.check_current()
+    policies.check(policy, organization, offer, now=now)
+    offer.check_stock()
+    return offer
 
 
 def _machine(machine_id: int, now: datetime) -> Machine:

@@ -27,8 +27,7 @@ from rentals.fits import sizing_document
 from rentals.models import Allocation, Order
 from rentals.models.api_keys import Scope
 from rentals.models.orders import Status
-from rentals.models.organizations import Role
-from rentals.ordering import Placement, digest_of, place_order, placed_before
+from rentals.ordering import ROLE_OF_KEYS, Placement, digest_of, place_order, placed_before
 from rentals.own_models import shapes_of
 from rentals.quotes import permitted_quote
 from rentals.tenants import tenant
@@ -51,7 +50,7 @@ class QuotesView(TenantView):
         refuse_parameters(request)
         now, organization = timezone.now(), request.organization
         basket, policy = read_quote(request.data), policies.policy_of(organization)
-        return Response(quote_document(permitted_quote(basket, organization, policy, Role.ADMIN, now=now)))
+        return Response(quote_document(permitted_quote(basket, organization, policy, ROLE_OF_KEYS, now=now)))
 
 
 class OrdersView(TenantView):

@@ -304,6 +304,34 @@ def test_the_api_names_the_rule(acme, shop):
     assert assert_problem(quoted, 403, "policy")["rule"] == "max_order_usd"
 
 
+REFUSALS = {
+    "who may order": ({"order_role": "owner"}, {}, (403, "policy", "order_role")),
+    "no such machine": ({"order_role": "owner"}, {"machine": 999_999}, (403, "policy", "order_role")),
+    "off line": ({"tiers": ["secure"]}, {"online": False}, (409, "off_line", None)),
+    "tier": ({"tiers": ["secure"], "max_order_usd": Decimal(1)}, {"free_lots": 0}, (403, "policy", "tiers")),
+    "country": ({"countries": ["FR"], "max_month_usd": Decimal(1)}, {"free_lots": 0}, (403, "policy", "countries")),
+    "total": ({"max_order_usd": Decimal(1)}, {"free_lots": 0}, (403, "policy", "max_order_usd")),
+    "month": ({"max_month_usd": Decimal(1)}, {"free_lots": 0}, (403, "policy", "max_month_usd")),
+    "stock": ({}, {"free_lots": 0}, (409, "sold_out", None)),
+    "term": ({"tiers": ["secure"]}, {"term_days": 3}, (400, "term_not_offered", None)),
+}
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_a_quote_and_an_order_of_the_same_basket_are_refused_the_same(acme, gpu, name):
+    """The order has faults of its own as well: whatever a quote says comes first."""
+    rules, wrong, (status, code, rule) = REFUSALS[name]
+    facts = {field: value for field, value in wrong.items() if field not in ("machine", "term_days")}
+    machine = make_machine(gpu=gpu, price_7_days_usd=PRICE, tier="community", country="DE", **facts)
+    set_policy(acme, **rules)
+    basket = {"machine": wrong.get("machine", machine.pk), "term_days": wrong.get("term_days", 7), "lots": 1}
+    key = make_api_key(acme)
+    for answer in (post("quotes", key, basket), order(key, {**basket, "expected_total_usd": "0.01"})):
+        problem = assert_problem(answer, status, code)
+        assert problem.get("rule") == rule
+    assert not Order.objects.exists()
+
+
 def test_the_review_tells_the_rule_and_offers_no_button(client, acme, shop):
     client.force_login(acme.owner)
     url = f"/o/acme/orders/review/?machine={shop.pk}"
