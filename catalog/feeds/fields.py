@@ -10,7 +10,8 @@ import msgspec
 
 from catalog.feeds import offers
 from catalog.feeds.json_rows import Keyed, number, slowly
-from catalog.feeds.texts import clean, shown, without_addresses
+from catalog.feeds.texts import clean, is_address, shown, without_addresses
+from catalog.visible import has_something_to_see
 
 MOST_LOTS = 100_000
 LONGEST_ID, LONGEST_NAME, LONGEST_GPU_NAME, LONGEST_PLACE = 64, 120, 120, 200
@@ -86,21 +87,27 @@ def identifier(value: Any, field: str, code: str, *, least: int = 1) -> str:
         return value
     raise Fault(
         f"{code}_invalid",
-        f"“{field}” is {shown(value)}; give a whole number from {least} or a text of up to {LONGEST_ID} characters.",
+        f"“{field}” is {shown(value)}; give a whole number from {least} or a text of up to {LONGEST_ID} characters "
+        "that can be seen and is no address.",
     )
 
 
 def _is_name(text: str) -> bool:
-    return 0 < len(text) <= LONGEST_ID and text.isprintable() and text == text.strip()
+    if not 0 < len(text) <= LONGEST_ID or text != text.strip() or is_address(text):
+        return False
+    return text.isprintable() and has_something_to_see(text)
 
 
 def text(value: Any, field: str, code: str, most: int) -> str:
-    """A text that must be there."""
+    """A text that must be there, without addresses."""
     if value is None:
         raise Fault(f"{code}_missing", f"“{field}” is missing.")
-    cleaned = clean(value, most) if isinstance(value, str) else ""
+    cleaned = clean(without_addresses(clean(value, most)), most) if isinstance(value, str) else ""
     if not cleaned:
-        raise Fault(f"{code}_invalid", f"“{field}” is {shown(value)}; give a text of up to {most} characters.")
+        raise Fault(
+            f"{code}_invalid",
+            f"“{field}” is {shown(value)}; give a text of up to {most} characters that can be seen and is no address.",
+        )
     return cleaned
 
 

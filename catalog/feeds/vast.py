@@ -113,7 +113,10 @@ def _gpu_ids(value: Any, count: int) -> frozenset[str] | None:
     """Which GPUs of the machine these are; None when the list does not name as many as are offered."""
     if not isinstance(value, list) or len(value) != count:
         return None
-    ids = frozenset(str(one) for one in value if isinstance(one, int | str) and not isinstance(one, bool))
+    try:
+        ids = frozenset(fields.identifier(one, "gpu_ids", "gpu_ids", least=0) for one in value)
+    except Fault:
+        return None
     return ids if len(ids) == count else None
 
 
