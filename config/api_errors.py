@@ -19,6 +19,7 @@ from catalog.api_queries import refuse_parameters
 from catalog.api_schemas import answers
 from catalog.api_view import ApiView
 from config.api_parser import PayloadTooLarge, UnreadMedia
+from config.log_lines import hide_keys
 from config.rental_problems import RefusedWish
 from rentals.api.problems import TITLES, document
 from rentals.errors import Busy, RentalError, Unreachable
@@ -104,16 +105,19 @@ class ProblemHandler(ExceptionHandler):
         return response
 
 
-def problem(code_number: int, code: str, detail: str, errors: list[Any] | None = None, **extra: Any) -> dict[str, Any]:
+def problem(
+    code_number: int, code: str, detail: str, errors: list[dict[str, str]] | None = None, **extra: Any
+) -> dict[str, Any]:
     """The body of an error."""
     return {
         "type": f"{settings.SITE_URL}/api/v1/errors#{code}",
         "title": TITLES.get(code, code.replace("_", " ").capitalize()),
         "status": code_number,
         "code": code,
-        "detail": detail,
+        # What was sent in the wrong place may be repeated, a key never: problems are kept and shown around.
+        "detail": hide_keys(detail),
         **extra,
-        "errors": errors or [],
+        "errors": [{name: hide_keys(value) for name, value in error.items()} for error in errors or []],
         "request_id": request_id(),
     }
 

@@ -7,6 +7,10 @@ from collections.abc import MutableMapping
 from typing import Any
 
 HIDDEN = "[hidden]"
+_KEYS = (
+    (re.compile(r"\bberth_([A-Za-z0-9]+)_[A-Za-z0-9]+"), rf"berth_\1_{HIDDEN}"),
+    (re.compile(r"\bwhsec_[A-Za-z0-9+/=_-]+"), f"whsec_{HIDDEN}"),
+)
 _PATTERNS = (
     # Links that let in whoever has them.
     (re.compile(r"(/(?:invitations|accounts/password/reset/key|accounts/confirm-email)/)[^/\s\"'?]+"), rf"\1{HIDDEN}"),
@@ -17,9 +21,15 @@ _PATTERNS = (
     ),
     (re.compile(r"(://)[^/\s\"'@]*@"), rf"\1{HIDDEN}@"),
     (re.compile(r"(?i)\b(bearer|basic)\s+[^\s\"',]+"), rf"\1 {HIDDEN}"),
-    (re.compile(r"\bberth_([A-Za-z0-9]+)_[A-Za-z0-9]+"), rf"berth_\1_{HIDDEN}"),
-    (re.compile(r"\bwhsec_[A-Za-z0-9+/=_-]+"), f"whsec_{HIDDEN}"),
+    *_KEYS,
 )
+
+
+def hide_keys(text: str) -> str:
+    """The text without the secret part of API keys and without secrets of webhooks, wherever somebody put one."""
+    for pattern, instead in _KEYS:
+        text = pattern.sub(instead, text)
+    return text
 
 
 def hide(text: str) -> str:
