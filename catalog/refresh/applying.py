@@ -6,19 +6,19 @@ leaves whole chunks, and the next run finds the rest by comparing.
 """
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
 
 from django.db import DatabaseError, DataError, IntegrityError, OperationalError, connection, transaction
-from django.db.models import F
+from django.db.models import F, Q
 
 from catalog.feeds import Rejection
 from catalog.models import FeedAbsence, Machine, Provider
-from catalog.refresh.comparing import Change, Differences
-from catalog.refresh.rows import FACTS, Row
+from catalog.refresh.comparing import Change, Differences, may_be_the_same
+from catalog.refresh.rows import FACTS, HOST, HOST_GPUS, Row
 from catalog.refresh.turns import Turn
 from catalog.refresh.withholding import withheld_since, withhold
 
@@ -29,6 +29,7 @@ _WRITTEN = ("name", "lots", "free_lots", "online", "updated_at", *FACTS)
 
 Clock = Callable[[], datetime]
 Item = TypeVar("Item")
+Key = TypeVar("Key", int, str)
 
 
 class TimeIsUp(Exception):
@@ -63,16 +64,17 @@ class Applying:
         Raises: TurnLost, TimeIsUp.
         """
         self._note_withheld(found)
-        changes: dict[int, Change | None] = {change.machine_id: change for change in found.changed}
-        changes |= dict.fromkeys(found.gone)
-        for ids in _chunks(sorted(changes)):
-            self._write_or_split([(pk, changes[pk]) for pk in ids], found)
+        # What is gone goes first: then nobody can order a slice of a host while it is written as another one.
+        for ids in _chunks(sorted(found.gone)):
+            self._write_or_split([(pk, None) for pk in ids], found)
+        for changes in _chunks(sorted(found.changed)):
+            self._write_or_split([(change.machine_id, change) for change in changes], found)
         for rows in _chunks(found.new):
-            self._create_or_split(rows)
+            self._create_or_split(rows, found)
 
     # --- Machines that are there ---
 
-    def _write_or_split(self, chunk: list[tuple[int, Change | None]], found: Differences) -> None:
+    def _write_or_split(self, chunk: Sequence[tuple[int, Change | None]], found: Differences) -> None:
         """Write a chunk; when the database refuses a row of it, each row alone, so that the others are not lost."""
         try:
             self._write(chunk, found)
@@ -89,10 +91,11 @@ class Applying:
             logger.warning("%d machines of %s could not be written now.", len(chunk), self.provider, exc_info=True)
             self.applied.skipped += len(chunk)
 
-    def _write(self, chunk: list[tuple[int, Change | None]], found: Differences) -> None:
+    def _write(self, chunk: Sequence[tuple[int, Change | None]], found: Differences) -> None:
         changes = dict(chunk)
         with self._step() as now:
-            listed = _hold_free(list(changes))
+            contested = _contested({pk: change.row for pk, change in chunk if change is not None}, found)
+            listed = _hold_free([pk for pk in changes if pk not in contested])
             gone = [pk for pk in listed if changes[pk] is None]
             changed = [change for pk in listed if (change := changes[pk]) is not None]
             if gone:
@@ -129,17 +132,20 @@ class Applying:
 
     # --- New machines ---
 
-    def _create_or_split(self, rows: list[tuple[Row, str]]) -> None:
+    def _create_or_split(self, rows: Sequence[tuple[Row, str]], found: Differences) -> None:
         try:
             with self._step():
-                Machine.objects.bulk_create([_machine(self.provider, row, name) for row, name in rows])
-            self.applied.new += len(rows)
+                contested = _contested({row.external_id: row for row, _ in rows}, found)
+                kept = [(row, name) for row, name in rows if row.external_id not in contested]
+                Machine.objects.bulk_create([_machine(self.provider, row, name) for row, name in kept])
+            self.applied.new += len(kept)
+            self.applied.skipped += len(contested)
         except (IntegrityError, DataError) as error:
             if len(rows) == 1:
                 self._refuse(rows[0][0], error)
                 return
             for one in rows:
-                self._create_or_split([one])
+                self._create_or_split([one], found)
 
     # --- Both ---
 
@@ -175,6 +181,30 @@ def _hold_free(ids: list[int]) -> dict[int, bool]:
     return dict(free.select_for_update(skip_locked=True, no_key=True).values_list("pk", "listed"))
 
 
+def _contested(rows: Mapping[Key, Row], found: Differences) -> set[Key]:
+    """Those of the rows whose GPUs somebody rents, or may be about to rent, as a machine that their list has no more.
+
+    Such a machine was free when it was compared. If it is off-line now, nobody can order it any more; if it is not, an
+    order holds it or has taken it, and the next run sees which.
+    """
+    hosts: dict[str, dict[int, list[str]]] = {
+        row.facts[HOST]: {} for row in rows.values() if row.online and row.facts[HOST] in found.contested
+    }
+    if not hosts:
+        return set()
+    others = Machine.objects.filter(pk__in=[pk for host in hosts for pk in found.contested[host]])
+    for pk, host, gpus in others.filter(Q(online=True) | Q(free_lots__lt=F("lots"))).values_list(
+        "pk", "host", "host_gpus"
+    ):
+        hosts[host][pk] = gpus.split()
+    return {
+        key
+        for key, row in rows.items()
+        for pk, gpus in hosts.get(row.facts[HOST], {}).items()
+        if row.online and may_be_the_same(row.facts[HOST_GPUS].split(), gpus)
+    }
+
+
 def _note_rented(missed: dict[int, Change | None], found: Differences, now: datetime) -> int:
     """Machines that an order took since they were compared: what the list keeps of them is noted, not written."""
     if not missed:
@@ -199,6 +229,6 @@ def _machine(provider: Provider, row: Row, name: str, pk: int | None = None) -> 
     )
 
 
-def _chunks(items: list[Item]) -> Iterator[list[Item]]:
+def _chunks(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
     for start in range(0, len(items), CHUNK):
         yield items[start : start + CHUNK]

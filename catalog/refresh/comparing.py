@@ -1,6 +1,6 @@
 """What a list changes: the stored machines of its provider go by once, each is found equal, changed, rented or gone."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -30,6 +30,8 @@ class Differences:
     """What is to be written, and the counts of what is not.
 
     `withheld` is what the list keeps anew of machines under rent, `back` are those of which it keeps nothing any more;
+    `absent` are all of which the list before kept something. `contested` are, by host, the machines that the list has
+    no more while it offers others of that host: whoever rents one at this moment rents what the others would sell.
     `absent` are all of which the list before kept something. `free_before` are the free lots when it was asked for.
     """
 
@@ -38,6 +40,7 @@ class Differences:
     new: list[tuple[Row, str]] = field(default_factory=list)
     changed: list[Change] = field(default_factory=list)
     gone: list[int] = field(default_factory=list)
+    contested: dict[str, list[int]] = field(default_factory=dict)
     withheld: dict[int, Withheld] = field(default_factory=dict)
     back: list[int] = field(default_factory=list)
     absent: Mapping[int, Withheld] = field(default_factory=dict)
@@ -59,6 +62,7 @@ def compare(
     renamed: list[tuple[int, Row, bool]] = []
     matched: set[str] = set()
     names: set[str] = set()
+    hosts = {row.facts[HOST] for row in rows.values() if row.online} - {""}
     for stored in _stored(provider):
         machine_id, external_id, name, lots, free_lots, online = stored[: len(_OWN)]
         facts = stored[len(_OWN) :]
@@ -67,6 +71,8 @@ def compare(
         if row is not None:
             matched.add(row.external_id)
             _count_price(found, facts[HOURLY_USD], row.facts[HOURLY_USD])
+        elif facts[HOST] in hosts:
+            found.contested.setdefault(facts[HOST], []).append(machine_id)
         if free_lots < lots:
             found.rented += 1
             _keep(found, machine_id, withheld(lots, free_lots, facts, row, free_before.get(machine_id, 0)))
@@ -118,7 +124,7 @@ def _without_rented_gpus(provider: Provider, rows: dict[str, Row], rejections: l
     for row in rows.values():
         gpus = frozenset(row.facts[HOST_GPUS].split())
         for external_id, taken in rented.get(row.facts[HOST], ()):
-            if not gpus or not taken or gpus & taken:
+            if may_be_the_same(gpus, taken):
                 del kept[row.external_id]
                 detail = (
                     f"GPUs of its host are under rent as “{external_id}”. It can be listed when that term has ended."
@@ -128,6 +134,11 @@ def _without_rented_gpus(provider: Provider, rows: dict[str, Row], rejections: l
                 )
                 break
     return kept
+
+
+def may_be_the_same(gpus: Collection[str], others: Collection[str]) -> bool:
+    """Whether two offers of one host may have a GPU in common; nobody knows it of an offer that names none."""
+    return not gpus or not others or not set(gpus).isdisjoint(others)
 
 
 def _stored(provider: Provider) -> Iterator[tuple[Any, ...]]:

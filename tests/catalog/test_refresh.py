@@ -265,6 +265,42 @@ def test_without_the_gpus_named_the_host_under_rent_sells_nothing_else_unless_it
     assert counts(run) == {"rejected": 1, "gone": 1, "rented": 1, "new": 1}
 
 
+@pytest.mark.parametrize("known", [False, True])
+def test_a_slice_that_is_rented_while_the_list_offers_its_whole_host_keeps_the_whole_off_sale(
+    aspen: Provider, acme: Any, known: bool
+) -> None:
+    host = {"host": "h1", "host_gpu_count": 2}
+    whole, other = row("whole", gpu_count=2, gpu_ids=["0", "1"], **host), row("else")
+    beside = row("beside", host="h2", host_gpu_count=2, gpu_ids=["0"])
+    if known:
+        # Its row is older than the slice's, and would be written before.
+        feed(aspen, [whole, other])
+    feed(aspen, [row("slice", gpu_ids=["1"], **host), other])
+
+    def order() -> None:
+        make_order(acme, machine_of("slice"), placement={"now": START})
+
+    run = feed(aspen, [whole, other, beside], Clock(meanwhile=order))
+    assert counts(run) == {"new": 1, "unchanged": 1, "rented": 1, "skipped": 1}
+    assert not Machine.objects.filter(external_id="offer-whole", online=True).exists()
+    # The next run knows of the rent; nothing of the host is sold twice before or after.
+    run = feed(aspen, [whole, other, beside])
+    assert counts(run) == {"rejected": 1, "unchanged": 2, "rented": 1}
+    assert not Machine.objects.filter(external_id="offer-whole", online=True).exists()
+    assert not violations()
+
+
+def test_slices_of_other_gpus_come_while_one_that_left_the_list_is_rented(aspen: Provider, acme: Any) -> None:
+    host = {"host": "h1", "host_gpu_count": 3}
+    feed(aspen, [row("slice", gpu_ids=["2"], **host), row("else")])
+
+    def order() -> None:
+        make_order(acme, machine_of("slice"), placement={"now": START})
+
+    run = feed(aspen, [row("rest", gpu_count=2, gpu_ids=["0", "1"], **host), row("else")], Clock(meanwhile=order))
+    assert counts(run) == {"new": 1, "unchanged": 1, "rented": 1}
+
+
 # --- Rows that are wrong ---
 
 

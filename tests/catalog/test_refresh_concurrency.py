@@ -16,7 +16,7 @@ from catalog.models import FeedAbsence, FeedRun, FeedState, Machine, Provider
 from catalog.refresh import Busy, refresh_provider
 from catalog.refresh.dispatching import send_due
 from rentals.endings import end_due_orders
-from rentals.errors import RentalError
+from rentals.errors import RentalError, SoldOut
 from rentals.invariants import violations
 from rentals.models import Order
 from tests.catalog.feeding import body, counts, fed_provider, machine_of, row
@@ -111,6 +111,50 @@ def test_an_order_in_hand_is_neither_overwritten_nor_kept_waiting(aspen: Provide
     # Held while the other thread had taken it, or still free and then gone: never both.
     assert (run.skipped, run.gone) in {(1, 0), (0, 1)}
     assert machine_of(2).online == (run.skipped == 1)
+
+
+def test_a_slice_that_an_order_holds_keeps_its_whole_host_off_sale(aspen: Provider) -> None:
+    host = {"host": "h1", "host_gpu_count": 2}
+    whole = row("whole", gpu_count=2, gpu_ids=["0", "1"], **host)
+    refreshing(aspen, [row("slice", gpu_ids=["1"], **host), row("else")])()
+    offered = refreshing(aspen, [whole, row("else")])
+    with transaction.atomic():
+        # What an order does last: nobody knows yet whether it will be committed.
+        Machine.objects.filter(external_id="offer-slice", free_lots=1).update(free_lots=0)
+        (run,) = in_threads([offered])
+    assert counts(run) == {"unchanged": 1, "skipped": 2}
+    assert not Machine.objects.filter(external_id="offer-whole").exists()
+    assert counts(offered()) == {"unchanged": 1, "rented": 1, "rejected": 1}
+
+
+def test_a_list_that_is_committed_while_an_order_waits_for_the_row_bounds_it(aspen: Provider) -> None:
+    acme = make_organization("acme")
+    four = row(1, tier="secure", lots=4, free_lots=4)
+    refreshing(aspen, [four, row(2)])()
+    make_order(acme, machine_of(1))
+    quoted, applied = threading.Event(), threading.Event()
+
+    def order() -> Any:
+        def size(machine: Machine) -> dict[str, Any]:
+            quoted.set()
+            assert applied.wait(20)
+            return {"fits": True}
+
+        return place(acme, make_basket(machine_of(1), lots=3), size=size)
+
+    def refresh() -> Any:
+        assert quoted.wait(20)
+        try:
+            return refreshing(aspen, [{**four, "free_lots": 1}, row(2)])()
+        finally:
+            applied.set()
+
+    refused, run = in_threads([order, refresh])
+    assert counts(run) == {"unchanged": 1, "rented": 1}
+    assert isinstance(refused, SoldOut)
+    assert refused.available == 1
+    assert machine_of(1).free_lots == 3
+    assert not violations()
 
 
 @pytest.mark.parametrize("seed", range(2))
