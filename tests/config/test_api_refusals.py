@@ -7,6 +7,7 @@ from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
 from django.test import Client
 
 from catalog.api import GpusView
+from tests.factories import make_api_key, make_endpoint
 from tests.rentals.calls import assert_problem, call, get, post
 
 
@@ -60,6 +61,33 @@ def test_nobody_s_key_is_refused_and_never_repeated(db: None, value: str) -> Non
     assert_problem(response, 401, "unauthenticated")
     text = value.partition(" ")[2].strip()
     assert len(text) < 2 or text not in response.text
+
+
+def test_a_secret_in_the_wrong_place_is_not_repeated(db: None, acme: Any) -> None:
+    """It is named up to the part by which it is looked up."""
+    key, webhook = make_api_key(acme), make_endpoint(acme)
+    workload = {"task": "run", "model": key.text}
+    basket = {"machine": 1, "term_days": 7, "options": [{"option": key.text}]}
+    answers = [
+        get(f"machines?{key.text}=1"),
+        get(f"machines?tier={key.text}"),
+        get(f"gpus/{key.text}"),
+        call("POST", "sizing", None, {}, **{"Content-Encoding": key.text}),
+        post("sizing", None, {"workload": workload}),
+        post("sizing", None, {"workload": workload, key.text: 1}),
+        post("sizing", None, f'{{"{key.text}": 1, "{key.text}": 2}}'),
+        post("sizing", None, {"workload": {"task": webhook.text}}),
+        post("quotes", key, basket),
+        post("orders", key, {**basket, "expected_total_usd": key.text}, **{"Idempotency-Key": "é" + key.text}),
+        get("key", f"{key.text}x"),
+        call("POST", "sizing", None, {}, Authorization=f"Basic {key.text}"),
+    ]
+    # Their beginnings too: names are cut where they are repeated.
+    secrets = [key.text.rpartition("_")[2][:6], webhook.text.removeprefix("whsec_")[:6]]
+    for answer in answers:
+        assert answer.status_code >= 400
+        assert not [secret for secret in secrets if secret in answer.text], answer.text
+    assert "berth_" in answers[0].text
 
 
 @pytest.mark.parametrize("value", ["\0", "\ud800", '"é"', "*", "W/*", '"' * 5000, '"a", ' * 5000, "", ","])
