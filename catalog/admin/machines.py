@@ -21,7 +21,7 @@ from catalog.admin.forms import MachineForm, fill_pro_rata
 from catalog.admin.preview import PreviewsForm
 from catalog.admin.problems import ProblemFilter, problems_of
 from catalog.importing.machines import MachineTable
-from catalog.models import FeedQuestion, Gpu, Machine, Provider
+from catalog.models import FeedAbsence, FeedQuestion, Gpu, Machine, Provider
 from catalog.pricing import Package, to_cents
 from catalog.querysets import MachineQuerySet
 from catalog.stock import LotsUnderRent, change_lots
@@ -32,6 +32,10 @@ SYNCED_FIELDS = (
     "name", "provider", "gpu", "gpu_count", "tier", "country", "memory_figure", "memory_unit", "memory_source",
     "interruptible", "max_term_days", "lots", "online",
     "hourly_usd", "price_3_days_usd", "price_7_days_usd", "price_30_days_usd",
+)  # fmt: skip
+# Of these, what staff may take over from a list with stricter terms, so that the lots beside rented ones are sold.
+TERMS = (
+    "interruptible", "max_term_days", "hourly_usd", "price_3_days_usd", "price_7_days_usd", "price_30_days_usd",
 )  # fmt: skip
 
 
@@ -64,9 +68,9 @@ class MachineAdmin(KeepsFiles, CompletesReferences, PreviewsForm, SimpleHistoryA
     autocomplete_fields = ("provider", "gpu")
     action_form = ReasonForm
     actions = ("mark_off_line", "mark_on_line", "put_on_the_pages", "take_off_the_pages")
-    readonly_fields = ("free_lots", "memory_counted", "packages", "updated_at")
+    readonly_fields = ("free_lots", "memory_counted", "packages", "problems", "updated_at")
     fieldsets = (
-        (None, {"fields": ("name", "provider", "gpu", "gpu_count", "tier", "country")}),
+        (None, {"fields": ("name", "provider", "gpu", "gpu_count", "tier", "country", "problems")}),
         ("Memory per GPU", {"fields": (("memory_figure", "memory_unit"), "memory_source", "memory_counted")}),
         ("Availability", {"fields": ("listed", "online", "lots", "free_lots", "max_term_days", "interruptible")}),
         ("This change", {"fields": ("change_reason", "updated_at")}),
@@ -112,6 +116,8 @@ class MachineAdmin(KeepsFiles, CompletesReferences, PreviewsForm, SimpleHistoryA
 
     @admin.display(description="problems")
     def problems(self, machine: Machine) -> str:
+        if machine.pk is None:
+            return "told once it is saved"
         return "; ".join(problems_of(machine, timezone.now())) or "none"
 
     def get_search_results(
@@ -154,7 +160,10 @@ class MachineAdmin(KeepsFiles, CompletesReferences, PreviewsForm, SimpleHistoryA
 
     def get_readonly_fields(self, request: HttpRequest, obj: Machine | None = None) -> tuple[str, ...]:
         own = tuple(self.readonly_fields)
-        return (*own, *SYNCED_FIELDS) if obj and obj.pk and obj.provider.has_feed else own
+        if not (obj and obj.pk and obj.provider.has_feed):
+            return own
+        stricter = obj.absence is not None and obj.absence.why == FeedAbsence.Why.TERMS
+        return (*own, *(name for name in SYNCED_FIELDS if not (stricter and name in TERMS)))
 
     def save_model(self, request: HttpRequest, obj: Machine, form: Any, change: bool) -> None:
         """Save all but the stock: lots move in a statement of their own, for orders change them at the same time."""

@@ -10,7 +10,7 @@ from django.db.models import F, Q, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
-from catalog.models import Availability, Machine
+from catalog.models import Availability, FeedAbsence, Machine
 from catalog.pricing import HOURS_PER_DAY, STANDARD_TERMS_DAYS
 from catalog.querysets import is_current
 from catalog.units import GB
@@ -75,6 +75,19 @@ def _memory_unlike_words(machine: Machine, now: datetime) -> str:
     return f"memory unlike its GPU, which has {nominal} GB"
 
 
+def _withheld_words(machine: Machine, now: datetime) -> str:
+    absence = machine.absence
+    if not absence or not machine.free_lots or absence.why == FeedAbsence.Why.GONE:
+        return ""
+    if absence.is_whole:
+        return (
+            f"free lots not sold: its list has stricter terms ({absence.detail}). They are sold again when the rented "
+            "lots are back, or when the terms here are those of the list"
+        )
+    withheld = machine.free_lots - machine.lots_to_sell
+    return f"{withheld:,} of {machine.free_lots:,} free lots not sold: its list has fewer while others are under rent"
+
+
 PROBLEMS = (
     Problem(
         "memory",
@@ -97,6 +110,15 @@ PROBLEMS = (
         lambda machine, now: (
             "not confirmed lately: offered to nobody" if machine.availability(now) == Availability.UNCONFIRMED else ""
         ),
+    ),
+    Problem(
+        "withheld",
+        "Free lots not sold",
+        lambda now: (
+            Q(free_lots__gt=0, feed_absence__why__in=[FeedAbsence.Why.TERMS, FeedAbsence.Why.FEWER])
+            & ~Q(provider__feed_url="")
+        ),
+        _withheld_words,
     ),
 )
 

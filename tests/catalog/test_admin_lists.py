@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 
 from catalog.admin.bulk import CHUNK
 from catalog.admin.problems import PROBLEMS, problems_of
-from catalog.models import Gpu, GpuAlias, Machine, Provider
+from catalog.models import FeedAbsence, Gpu, GpuAlias, Machine, Provider
 from catalog.units import GB
 from tests.factories import make_gpu, make_machine, make_provider, make_user
 
@@ -117,7 +117,9 @@ def test_every_problem_is_found_by_the_filter_and_told_in_its_column_alike(staff
         "price": make_machine(price_7_days_usd=Decimal("11000.00")),
         "memory_unlike": make_machine(gpu=gpu, gpu_memory_bytes=48 * GB),
         "unconfirmed": make_machine(provider=stale),
+        "withheld": make_machine(provider=fresh, lots=4, free_lots=3),
     }
+    FeedAbsence.objects.create(machine=made["withheld"], lots=2, why=FeedAbsence.Why.FEWER, since=now)
     make_machine(gpu=gpu, gpu_memory_bytes=24 * GB, provider=fresh)
     make_machine(hourly_usd=Decimal("49"))
     make_machine(provider=stale, online=False)
@@ -125,7 +127,7 @@ def test_every_problem_is_found_by_the_filter_and_told_in_its_column_alike(staff
     for code, machine in made.items():
         found = staff.get(MACHINES, {"problems": code}).context["cl"].result_list
         assert [row.pk for row in found] == [machine.pk], code
-    assert staff.get(MACHINES, {"problems": "any"}).context["cl"].result_count == 5
+    assert staff.get(MACHINES, {"problems": "any"}).context["cl"].result_count == 6
     for machine in Machine.objects.with_facts():
         told = problems_of(machine, now)
         expected = [code for code, row in made.items() if row.pk == machine.pk]

@@ -256,3 +256,35 @@ def test_a_provider_without_a_feed_any_more_is_bounded_by_no_list(aspen: Provide
     Provider.objects.filter(pk=aspen.pk).update(feed_url="", feed_format="")
     assert to_sell() == 3
     make_order(acme, machine_of(1), lots=3, placement={"now": START})
+
+
+# --- The administration ---
+
+
+def test_staff_are_told_of_free_lots_that_are_not_sold(aspen: Provider, rented: Machine, admin_client: Client) -> None:
+    feed(aspen, [secure(4, free_lots=1), row(2)], Clock(timezone.now()))
+    listed = html.unescape(admin_client.get("/admin/catalog/machine/?problems=withheld").content.decode())
+    assert "2 of 3 free lots not sold: its list has fewer while others are under rent" in listed
+    assert "1 machine" in listed
+    form = html.unescape(admin_client.get(f"/admin/catalog/machine/{rented.pk}/change/").content.decode())
+    assert "2 of 3 free lots not sold" in form
+
+
+def test_staff_take_over_stricter_terms_and_the_free_lots_are_sold_at_them(
+    aspen: Provider, rented: Machine, acme: Any, admin_client: Client
+) -> None:
+    dearer = secure(4, free_lots=3, hourly_usd="0.50")
+    feed(aspen, [dearer, row(2)])
+    assert to_sell() == 0
+    url = f"/admin/catalog/machine/{rented.pk}/change/"
+    shown = html.unescape(admin_client.get(url).content.decode())
+    assert "0.5 USD an hour instead of 0.4; 84.00 USD for 7 days instead of 67.20" in shown
+    terms = {"hourly_usd": "0.50", "price_7_days_usd": "84.00", "price_30_days_usd": "360.00", "listed": "on"}
+    assert admin_client.post(url, terms | {"change_reason": "As in its list."}).status_code == 302
+    feed(aspen, [dearer, row(2)])
+    assert to_sell() == 3
+    order = make_order(acme, machine_of(1), placement={"now": START})
+    assert str(order.total_usd) == "84.00"
+    # What a list keeps is staff's for as long as it is stricter, and no longer.
+    assert b'name="hourly_usd"' not in admin_client.get(url).content
+    assert not violations()
