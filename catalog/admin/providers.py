@@ -84,12 +84,14 @@ class ProviderAdmin(CountsMachines, SimpleHistoryAdmin):
         provider = self.get_object(request, unquote(object_id))
         runs = list(FeedRun.objects.filter(provider=provider)[:SHOWN_RUNS])
         over = next((run for run in runs if run.outcome != FeedRun.Outcome.RUNNING), None)
+        read = FeedRun.objects.that_read_a_list().filter(provider=provider).first()
         state = FeedState.objects.filter(provider=provider).first()
         context = {
             "runs": [(run, lasted(run)) for run in runs],
             "state": state,
             "last_run": over,
-            "rejected": rejected_rows(over) if over and over.rejected else "",
+            "read_run": read,
+            "rejected": rejected_rows(read) if read and read.rejected else "",
             "is_held": over is not None and over.is_held,
             "accepted_until": state.accepted_until if state else None,
             "reason_length": REASON_LENGTH,

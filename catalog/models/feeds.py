@@ -40,6 +40,12 @@ class FeedState(models.Model):
         return f"feed of {self.provider}"
 
 
+class FeedRunQuerySet(models.QuerySet):
+    def that_read_a_list(self) -> "FeedRunQuerySet":
+        """Those that are over and had rows before them, whatever became of these."""
+        return self.filter(finished_at__isnull=False, seen__gt=0)
+
+
 class FeedRun(models.Model):
     """One refresh of one provider: how it ended, and how many offers went which way."""
 
@@ -72,6 +78,8 @@ class FeedRun(models.Model):
     rented = models.PositiveIntegerField(default=0, help_text="Machines under rent, left as they are.")
     wire_bytes = models.PositiveBigIntegerField(default=0)
     read_bytes = models.PositiveBigIntegerField(default=0, help_text="After decompression.")
+
+    objects = FeedRunQuerySet.as_manager()
 
     class Meta:
         ordering = ["-started_at", "-id"]

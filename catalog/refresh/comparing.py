@@ -27,7 +27,7 @@ class Change(NamedTuple):
 
 @dataclass
 class Differences:
-    """What is to be written, and the counts of what is not.
+    """What is to be written, and the counts of what is not: `stored` machines there are, of which `online` are on sale.
 
     `withheld` is what the list keeps anew of machines under rent, `back` are those of which it keeps nothing any more;
     `absent` are all of which the list before kept something. `contested` are, by host, the machines that the list has
@@ -44,6 +44,8 @@ class Differences:
     withheld: dict[int, Withheld] = field(default_factory=dict)
     back: list[int] = field(default_factory=list)
     absent: Mapping[int, Withheld] = field(default_factory=dict)
+    stored: int = 0
+    online: int = 0
     unchanged: int = 0
     rented: int = 0
     prices: int = 0
@@ -67,6 +69,8 @@ def compare(
         machine_id, external_id, name, lots, free_lots, online = stored[: len(_OWN)]
         facts = stored[len(_OWN) :]
         names.add(name)
+        found.stored += 1
+        found.online += online
         row = rows.get(external_id) if external_id is not None else None
         if row is not None:
             matched.add(row.external_id)

@@ -12,6 +12,11 @@ from catalog.refresh.turns import make_due
 Outcome = FeedRun.Outcome
 LEAST_REMAINING = Fraction(1, 2)
 MOST_JUMPS = Fraction(1, 5)
+# Where fewer are on sale, all of them may well be others a minute later.
+LEAST_ON_SALE = 20
+MOST_RENEWED = Fraction(1, 2)
+# Beside those of its list a provider has those that went; a list that always brings new ones would fill the database.
+MOST_GONE = 100_000
 # What was accepted is the list that was looked at, not whatever comes tomorrow.
 ACCEPTED_FOR = timedelta(hours=1)
 
@@ -53,6 +58,29 @@ def judge_prices(found: Differences) -> Verdict | None:
         "The last good rows stay. Accept it if the provider really charges this."
     )
     return Verdict(Outcome.HELD, "prices_jumped", detail)
+
+
+def judge_ids(found: Differences, offers: int) -> Verdict | None:
+    """A list in which most ids are new while most machines on sale are gone from it is not applied.
+
+    Nor is one that would leave a provider with more machines than its list and so many gone ones explain.
+    """
+    new, gone = len(found.new), len(found.gone)
+    if found.online >= LEAST_ON_SALE and new > offers * MOST_RENEWED and gone > found.online * MOST_RENEWED:
+        detail = (
+            f"{new:,} of {offers:,} ids are new, and {gone:,} of {found.online:,} machines on sale are not in the list "
+            "any more, which looks like ids that do not last. The last good rows stay. An offer keeps its id from list "
+            "to list; accept it if the provider really has other machines now, or has changed its ids once."
+        )
+        return Verdict(Outcome.HELD, "ids_changed", detail)
+    if new and found.stored + new > 2 * offers + MOST_GONE:
+        detail = (
+            f"With its {new:,} new ids the provider would have {found.stored + new:,} machines for a list of "
+            f"{offers:,} offers, so its ids do not last. The last good rows stay. Machines that went are forgotten after 30 days; "
+            "accept the list if it is right all the same."
+        )
+        return Verdict(Outcome.HELD, "too_many_machines", detail)
+    return None
 
 
 def is_accepted(provider: Provider, now: datetime) -> bool:

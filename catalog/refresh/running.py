@@ -14,7 +14,7 @@ from catalog.questions import ask
 from catalog.refresh import sources, turns
 from catalog.refresh.applying import Applied, Applying, Clock, TimeIsUp
 from catalog.refresh.comparing import Differences, compare
-from catalog.refresh.reviewing import is_accepted, judge_length, judge_prices
+from catalog.refresh.reviewing import is_accepted, judge_ids, judge_length, judge_prices
 from catalog.refresh.rows import resolve
 from catalog.refresh.withholding import free_lots_of
 
@@ -150,7 +150,8 @@ def _differences(run: _Run, feed: Feed) -> Differences:
     resolved = resolve(feed)
     run.rejections = resolved.rejections
     run.record.offers = len(resolved.rows)
-    ask(run.provider, resolved.questions, resolved.examples, now=now)
+    if feed.seen:
+        ask(run.provider, resolved.questions, resolved.examples, now=now)
     if not resolved.rows:
         raise _Ended(Outcome.EMPTY, *_why_empty(feed))
     accepted = is_accepted(run.provider, now)
@@ -160,7 +161,7 @@ def _differences(run: _Run, feed: Feed) -> Differences:
     run.step()
     found = compare(run.provider, resolved.rows, run.rejections, run.free_before)
     run.record.unchanged, run.record.rented = found.unchanged, found.rented
-    if not accepted and (verdict := judge_prices(found)):
+    if not accepted and (verdict := judge_prices(found) or judge_ids(found, len(resolved.rows))):
         raise _Ended(*verdict)
     return found
 
@@ -209,7 +210,10 @@ def _keep_rejections(record: FeedRun, rejections: list[Rejection], now: datetime
         for rejection in rejections[:MOST_REJECTIONS]
     )
     old = FeedRun.objects.filter(provider=record.provider_id, started_at__lt=now - REJECTIONS_KEPT)
-    FeedRejection.objects.filter(run__in=old.exclude(pk=record.pk)).delete()
+    # While nothing comes back, what was wrong with the last list that did is still to be mended.
+    last = FeedRun.objects.that_read_a_list().filter(provider=record.provider_id).first()
+    kept = {record.pk, last.pk if last else record.pk}
+    FeedRejection.objects.filter(run__in=old.exclude(pk__in=kept)).delete()
 
 
 def _note_lost(record: FeedRun, now: datetime) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.core.exceptions import ValidationError
 
-from catalog.models import FeedRun, FeedState, Machine, Provider
+from catalog.models import FeedQuestion, FeedRejection, FeedRun, FeedState, Machine, Provider
 from catalog.refresh import NothingHeld, accept_held, refresh_provider
 from catalog.refresh.running import NoFeed
 from catalog.refresh.turns import next_due
@@ -188,3 +188,82 @@ def test_a_run_that_breaks_inside_is_recorded_and_gives_its_turn_back(aspen: Pro
     state = FeedState.objects.get()
     assert (state.claim, state.failures) == (None, 1)
     assert feed(aspen, [row(number) for number in range(10)]).outcome == Outcome.OK
+
+
+# --- Ids that do not last ---
+
+
+def ids(prefix: str, number: int = 30) -> list[dict[str, Any]]:
+    return [row(f"{prefix}-{each}") for each in range(number)]
+
+
+def test_a_list_with_other_ids_throughout_is_held_until_staff_accept_it(gpu: Any) -> None:
+    birch = fed_provider("birch")
+    feed(birch, ids("a"))
+    run = refused(birch, body(ids("b")))
+    assert (run.outcome, run.code) == (Outcome.HELD, "ids_changed")
+    assert "30 of 30 ids are new, and 30 of 30 machines on sale are not in the list any more" in run.detail
+    accept_held(birch, make_user(), "They changed their ids.", START + MINUTE)
+    run = feed(birch, ids("b"), Clock(START + 2 * MINUTE))
+    assert counts(run) == {"new": 30, "gone": 30}
+    # What was accepted is that one list: the next with other ids is held again.
+    assert refused(birch, body(ids("c")), Clock(START + 3 * MINUTE)).code == "ids_changed"
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        ids("a", 15) + ids("b", 15),
+        # Many new ones beside those that stay, and many that go while few come.
+        ids("a") + ids("b", 90),
+        ids("a", 16),
+        ids("a", 16) + ids("b", 20),
+    ],
+)
+def test_a_list_that_grows_shrinks_or_renews_half_is_applied(gpu: Any, after: list[dict[str, Any]]) -> None:
+    birch = fed_provider("birch")
+    feed(birch, ids("a"))
+    assert feed(birch, after).outcome == Outcome.OK
+
+
+def test_a_few_machines_may_all_be_others_until_there_are_too_many_gone_ones(gpu: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr("catalog.refresh.reviewing.MOST_GONE", 10)
+    birch = fed_provider("birch")
+    for turn in range(4):
+        assert feed(birch, ids(f"turn-{turn}", 4)).outcome == Outcome.OK
+    run = refused(birch, body(ids("turn-4", 4)))
+    assert (run.outcome, run.code) == (Outcome.HELD, "too_many_machines")
+    assert "20 machines for a list of 4 offers" in run.detail
+    # Without new ids nothing is added, so nothing is held.
+    assert feed(birch, ids("turn-3", 4)).outcome == Outcome.OK
+
+
+# --- What stays known while nothing is read ---
+
+
+def test_an_empty_list_leaves_the_open_questions_as_they_are(aspen: Provider) -> None:
+    feed(aspen, [*(row(number) for number in range(10)), row("odd", gpu="Frobnicator")])
+    refused(aspen, b'{"offers": []}')
+    refused(aspen, b"<html>")
+    assert FeedQuestion.objects.get().count == 1
+    feed(aspen, [row(number) for number in range(10)], Clock(START + 2 * MINUTE))
+    assert FeedQuestion.objects.get().count == 0
+
+
+def test_rejected_rows_stay_known_while_the_list_cannot_be_fetched(aspen: Provider, admin_client: Any) -> None:
+    feed(aspen, [*(row(number) for number in range(10)), row("odd", hourly_usd="0")])
+    for minutes in (1, 61, 122):
+        refused(aspen, b"<html>", Clock(START + minutes * MINUTE))
+    assert FeedRejection.objects.get().external_id == "offer-odd"
+    page = admin_client.get(f"/admin/catalog/provider/{aspen.pk}/change/").content.decode()
+    assert "offer-odd" in page
+    assert "It was read at 2026-12-01 12:00:00 UTC." in page
+
+
+def test_a_list_of_three_that_becomes_one_has_shrunken_and_one_of_two_has_not(gpu: Any) -> None:
+    birch = fed_provider("birch")
+    feed(birch, ids("a", 3))
+    assert refused(birch, body(ids("a", 1))).outcome == Outcome.SHRUNKEN
+    assert feed(birch, ids("a", 2)).outcome == Outcome.OK
+    assert feed(birch, ids("a", 1)).outcome == Outcome.OK
+    assert refused(birch, b'{"offers": []}').outcome == Outcome.EMPTY
