@@ -5,18 +5,16 @@ from __future__ import annotations
 import secrets
 from contextlib import suppress
 from datetime import datetime
-from typing import TYPE_CHECKING
 
+from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.utils.text import slugify
 
 from rentals.audit import record
+from rentals.errors import RentalError
 from rentals.models import Membership, Organization
 from rentals.models.organizations import Role
 from rentals.tenants import Across, across_tenants
-
-if TYPE_CHECKING:
-    from django.contrib.auth.models import User
 
 # Words that would read as a page of the console, or as its operator, inside an address.
 RESERVED_SLUGS = frozenset(
@@ -55,6 +53,12 @@ RESERVED_SLUGS = frozenset(
 _LONGEST_STEM = 50
 
 
+class OrganizationThere(RentalError):
+    def __init__(self, organization: Organization) -> None:
+        super().__init__(f"You have an organization {organization.name} already.")
+        self.organization = organization
+
+
 def free_slug(name: str) -> str:
     """A slug for the name that no organization has; a number is added when it is taken or reserved.
 
@@ -80,9 +84,17 @@ def _insert(name: str) -> Organization:
 
 
 def create_organization(*, name: str, owner: User, now: datetime) -> Organization:
-    """The organization with `owner` as its first member, both or neither."""
+    """The organization with `owner` as its first member, both or neither.
+
+    Raises: OrganizationThere when the owner has one of this name: a form that comes twice makes no second.
+    """
     # Which slugs are taken is every tenant's affair, and the new one has no number yet.
     with across_tenants(Across.NEW_ORGANIZATION), transaction.atomic():
+        # Held, so that of two at once the second sees the first. Not FOR UPDATE: a membership's row refers to it.
+        User.objects.select_for_update(no_key=True).get(pk=owner.pk)
+        mine = Organization.objects.filter(memberships__user=owner, memberships__role=Role.OWNER)
+        if there := mine.filter(name__iexact=name).first():
+            raise OrganizationThere(there)
         organization = _insert(name)
         Membership.objects.create(organization=organization, user=owner, role=Role.OWNER)
         record(organization, "organization.created", at=now, actor=owner, via="page", object_id=organization.slug)

@@ -1,12 +1,17 @@
 """Bootstrap's classes for Django's form fields. Used through `_shared/_field.html`; no form needs to know of them."""
 
+import uuid
 from collections.abc import Iterable
 
 from django import forms, template
 from django.forms.boundfield import BoundField, BoundWidget
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 register = template.Library()
+
+# The field in which a form carries its own key, and is recognised when it comes twice.
+FORM_KEY = "form_key"
 
 
 @register.filter
@@ -71,3 +76,9 @@ def anchor(field: BoundField) -> str:
     if isinstance(field.field.widget, forms.RadioSelect | forms.CheckboxSelectMultiple):
         return f"{field.auto_id}_0"
     return field.id_for_label or field.auto_id
+
+
+@register.simple_tag
+def form_key() -> SafeString:
+    """A key for one form as it is shown now: whoever acts on the form acts once for each key."""
+    return format_html('<input type="hidden" name="{}" value="{}">', FORM_KEY, uuid.uuid4())

@@ -11,6 +11,7 @@ from rentals.models.organizations import Membership, Organization
 from rentals.models.own_models import OwnModel
 from rentals.models.policies import OrganizationPolicy
 from rentals.models.searches import SavedSearch
+from rentals.models.sent_forms import SentForm
 from rentals.models.webhooks import WebhookAttempt, WebhookDelivery, WebhookEndpoint, WebhookEvent
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "OrganizationPolicy",
     "OwnModel",
     "SavedSearch",
+    "SentForm",
     "SshKey",
     "WebhookAttempt",
     "WebhookDelivery",

@@ -17,6 +17,9 @@ from rentals.leaving import note_on, standing_of_makers
 from rentals.models import ApiKey
 from rentals.models.organizations import MANAGING_ROLES
 from rentals.scoping import TenantRequest, organization_page
+from rentals.sent_forms import SentBefore, acting_once, told_again
+
+SHOWN_ONCE = "It was shown then and is not shown again: if nobody has it, revoke it and make another."
 
 
 def managers_only(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
@@ -45,15 +48,22 @@ def keys(request: TenantRequest) -> HttpResponse:
         return _list(request, form, status=400 if request.method == "POST" else 200)
     now = timezone.now()
     try:
-        key, text = acts.create_api_key(
-            request.organization,
-            name=form.cleaned_data["name"],
-            scopes=form.cleaned_data["scopes"],
-            expires_at=form.expires_at(now),
-            actor=request.user,
-            via="page",
-            now=now,
-        )
+        with acting_once(request, now=now) as sending:
+            key, text = acts.create_api_key(
+                request.organization,
+                name=form.cleaned_data["name"],
+                scopes=form.cleaned_data["scopes"],
+                expires_at=form.expires_at(now),
+                actor=request.user,
+                via="page",
+                now=now,
+            )
+            sending.made = f"The key {key.name} was made"
+    except SentBefore as before:
+        if before.same:
+            return told_again(request, before, "keys", SHOWN_ONCE)
+        form.add_error(None, before.message)
+        return _list(request, form, status=409)
     except NotPermitted as error:
         raise PermissionDenied(error.message) from error
     except RentalError as error:

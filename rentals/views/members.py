@@ -19,6 +19,9 @@ from rentals.leaving_forms import RemovalForm, RoleChangeForm
 from rentals.models import Invitation, Membership
 from rentals.models.organizations import Role
 from rentals.scoping import TenantRequest, nothing_done, organization_page
+from rentals.sent_forms import SentBefore, acting_once, told_again
+
+SHOWN_ONCE = "The link went out by mail; it is not shown again."
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -33,8 +36,16 @@ def members(request: TenantRequest) -> HttpResponse:
         return _refused(request, NotPermitted("Only owners and admins manage members."))
     if not form.is_valid():
         return _list(request, form, 400)
+    now = timezone.now()
     try:
-        invitation, link = invitations.invite(request.membership, **form.cleaned_data, now=timezone.now())
+        with acting_once(request, now=now) as sending:
+            invitation, link = invitations.invite(request.membership, **form.cleaned_data, now=now)
+            sending.made = f"{invitation.email} was invited"
+    except SentBefore as before:
+        if before.same:
+            return told_again(request, before, "members", SHOWN_ONCE)
+        form.add_error(None, before.message)
+        return _list(request, form, 409)
     except RentalError as error:
         form.add_error(error.field if error.field in form.fields else None, error.message)
         return _list(request, form, 403 if isinstance(error, NotPermitted) else 400)
@@ -47,8 +58,13 @@ def resend_invitation(request: TenantRequest, invitation_id: int) -> HttpRespons
     _invitation(request, invitation_id)
     if request.method != "POST":
         return nothing_done(request, "members")
+    now = timezone.now()
     try:
-        invitation, link = invitations.resend(request.membership, invitation_id, now=timezone.now())
+        with acting_once(request, now=now) as sending:
+            invitation, link = invitations.resend(request.membership, invitation_id, now=now)
+            sending.made = f"{invitation.email} was sent a new link"
+    except SentBefore as before:
+        return told_again(request, before, "members", SHOWN_ONCE)
     except RentalError as error:
         return _refused(request, error)
     form = InviteForm(roles=acts.grantable_roles(request.membership))

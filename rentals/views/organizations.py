@@ -2,6 +2,7 @@
 
 from typing import cast
 
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
@@ -11,7 +12,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 
 from rentals.forms import OrganizationNameForm
 from rentals.models import Membership, Order
-from rentals.organizations import create_organization
+from rentals.organizations import OrganizationThere, create_organization
 from rentals.scoping import TenantRequest, organization_page
 
 RECENT_ORDERS = 5
@@ -39,7 +40,11 @@ def new_organization(request: HttpRequest) -> HttpResponse:
     onward = request.POST.get("next") or request.GET.get("next", "")
     if request.method == "POST" and form.is_valid():
         name = form.cleaned_data["organization_name"]
-        organization = create_organization(name=name, owner=cast(User, request.user), now=timezone.now())
+        try:
+            organization = create_organization(name=name, owner=cast(User, request.user), now=timezone.now())
+        except OrganizationThere as there:
+            organization = there.organization
+            messages.info(request, f"{there.message} No second one was made.")
         if url_has_allowed_host_and_scheme(
             onward, allowed_hosts={request.get_host()}, require_https=request.is_secure()
         ):

@@ -12,6 +12,7 @@ from rentals import own_models as acts
 from rentals.errors import NotPermitted, RentalError
 from rentals.models import OwnModel
 from rentals.scoping import TenantRequest, organization_page
+from rentals.sent_forms import SentBefore, acting_once, told_again
 from sizing.own_forms import OwnModelForm
 from sizing.own_views import onward, reading_context
 
@@ -24,8 +25,16 @@ def own_models(request: TenantRequest) -> HttpResponse:
     form = OwnModelForm(request.POST, request.FILES)
     if not form.is_valid():
         return _list(request, form, status=400)
+    now = timezone.now()
     try:
-        model = acts.add_own_model(request.membership, form.reading, now=timezone.now())
+        with acting_once(request, now=now) as sending:
+            model = acts.add_own_model(request.membership, form.reading, now=now)
+            sending.made = f"The model {model.name} was kept"
+    except SentBefore as before:
+        if before.same:
+            return told_again(request, before, "own-models")
+        form.add_error(None, before.message)
+        return _list(request, form, status=409)
     except NotPermitted as error:
         raise PermissionDenied(error.message) from error
     except RentalError as error:

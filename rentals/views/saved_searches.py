@@ -13,6 +13,7 @@ from rentals.leaving import note_on, standing_of_makers
 from rentals.models import SavedSearch
 from rentals.saved_searches_forms import SearchForm
 from rentals.scoping import TenantRequest, nothing_done, organization_page
+from rentals.sent_forms import SentBefore, acting_once, told_again
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -25,12 +26,18 @@ def saved_searches(request: TenantRequest) -> HttpResponse:
     try:
         acts.check_may_keep(request.membership)
         if form.is_valid():
-            name, query = form.cleaned_data["name"], form.cleaned_data["query"]
-            search = acts.save_search(request.membership, name=name, query=query, now=timezone.now())
+            name, query, now = form.cleaned_data["name"], form.cleaned_data["query"], timezone.now()
+            with acting_once(request, now=now) as sending:
+                search = acts.save_search(request.membership, name=name, query=query, now=now)
+                sending.made = f"The search {search.name} was saved"
             messages.success(request, f"The search {search.name} is saved. You are told when a machine appears for it.")
             return redirect("saved-searches", request.organization.slug)
     except NotPermitted as error:
         raise PermissionDenied(error.message) from error
+    except SentBefore as before:
+        if before.same:
+            return told_again(request, before, "saved-searches")
+        form.add_error(None, before.message)
     except InvalidSearch as error:
         form.add_error(error.field, error.message)
     return _list(request, form, status=400)

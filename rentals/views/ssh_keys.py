@@ -14,6 +14,7 @@ from rentals.leaving import note_on, standing_of_makers
 from rentals.models import SshKey
 from rentals.policies import permits_ordering, policy_of
 from rentals.scoping import TenantRequest, nothing_done, organization_page
+from rentals.sent_forms import SentBefore, acting_once, told_again
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -26,9 +27,17 @@ def ssh_keys(request: TenantRequest) -> HttpResponse:
     form = SshKeyForm(request.POST)
     if not form.is_valid():
         return _list(request, form, status=400)
+    now = timezone.now()
     try:
-        key = acts.read_key(form.cleaned_data["key"], name=form.cleaned_data["name"])
-        acts.add_key(request.membership, key, now=timezone.now())
+        with acting_once(request, now=now) as sending:
+            key = acts.read_key(form.cleaned_data["key"], name=form.cleaned_data["name"])
+            acts.add_key(request.membership, key, now=now)
+            sending.made = f"The key {key.comment} was added"
+    except SentBefore as before:
+        if before.same:
+            return told_again(request, before, "ssh-keys")
+        form.add_error(None, before.message)
+        return _list(request, form, status=409)
     except InvalidSshKey as error:
         form.add_error("key", error.message)
         return _list(request, form.without_private_key(), status=400)

@@ -23,11 +23,13 @@ from rentals.leaving import note_on, standing_of_makers
 from rentals.models import WebhookAttempt, WebhookDelivery, WebhookEndpoint
 from rentals.models.organizations import MANAGING_ROLES
 from rentals.scoping import TenantRequest, nothing_done, organization_page
+from rentals.sent_forms import SentBefore, acting_once, told_again
 from rentals.webhooks_failing import DEAD_AFTER
 from rentals.webhooks_forms import EndpointForm, NewEndpointForm
 from rentals.webhooks_signing import OVERLAP
 
 PER_PAGE = 25
+SHOWN_ONCE = "Its secret was shown then and is not shown again: if nobody has it, open the endpoint and make a new one."
 
 
 def managers_only(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
@@ -67,12 +69,20 @@ def webhooks(request: TenantRequest) -> HttpResponse:
     form = NewEndpointForm(request.POST if request.method == "POST" else None)
     if request.method != "POST":
         return _list(request, form)
-    if form.is_valid():
-        try:
-            made, secret = acts.create_endpoint(request.membership, form.wish(), now=timezone.now())
-            return _list(request, NewEndpointForm(), made=made, secret=secret)
-        except InvalidWebhook as error:
-            form.add_error(error.field, error.message)
+    if not form.is_valid():
+        return _list(request, form, status=400)
+    now = timezone.now()
+    try:
+        with acting_once(request, now=now) as sending:
+            made, secret = acts.create_endpoint(request.membership, form.wish(), now=now)
+            sending.made = f"The endpoint {made} was made"
+        return _list(request, NewEndpointForm(), made=made, secret=secret)
+    except SentBefore as before:
+        if before.same:
+            return told_again(request, before, "webhooks", SHOWN_ONCE)
+        form.add_error(None, before.message)
+    except InvalidWebhook as error:
+        form.add_error(error.field, error.message)
     return _list(request, form, status=400)
 
 

@@ -29,6 +29,7 @@ from rentals.models import (
     OrganizationPolicy,
     OwnModel,
     SavedSearch,
+    SentForm,
     SshKey,
     WebhookAttempt,
     WebhookDelivery,
@@ -148,6 +149,9 @@ def _tenant(word: str, machine: Machine, *, lots: int) -> Tenant:
     make_ssh_key(organization, f"{word}@laptop")
     tenant.secrets |= _webhooks(order, word)
     now = timezone.now()
+    SentForm.objects.create(
+        organization=organization, key=str(uuid.uuid4()), sent="", made=f"made for {word}", made_at=now
+    )
     SavedSearch.objects.create(
         organization=organization, name=f"Search of {word}", query=f"task=run&word={word}", created_at=now,
         checked_at=now,
