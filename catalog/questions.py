@@ -10,7 +10,8 @@ from django.db import transaction
 
 from catalog.models import FeedQuestion, FeedState, Gpu, GpuAlias, PlaceAlias, Provider
 
-# A list in which every name is another one is an accident, not that many questions.
+# Of one provider; a list in which every name is another one is an accident, not that many questions, and nor is a list
+# with other ones each time.
 MOST_QUESTIONS = 500
 # With a few words before it, it fits the reason of a history row (100 characters).
 REASON_LENGTH = 80
@@ -57,6 +58,8 @@ def ask(provider: Provider, asked: Counter[Question], examples: Mapping[Question
     questions = FeedQuestion.objects.filter(provider=provider)
     questions.filter(last_seen_at=now, resolved_at__lt=now).update(resolved_at=None, resolved_by=None, reason="")
     questions.filter(last_seen_at__lt=now, count__gt=0).update(count=0)
+    waiting = questions.filter(resolved_at=None).order_by("-count", "-last_seen_at", "pk")
+    FeedQuestion.objects.filter(pk__in=list(waiting.values_list("pk", flat=True)[MOST_QUESTIONS:])).delete()
 
 
 @transaction.atomic

@@ -6,7 +6,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from catalog import refresh
-from catalog.refresh import dispatching
+from catalog.refresh import dispatching, forgetting
 from catalog.refresh.running import LONGEST_RUN
 
 
@@ -30,4 +30,9 @@ def refresh_due_providers() -> int:
 
 @shared_task
 def forget_old_runs() -> int:
-    return dispatching.forget_old_runs(timezone.now())
+    return forgetting.forget_old_runs(timezone.now())
+
+
+@shared_task
+def forget_unasked_questions() -> int:
+    return forgetting.forget_unasked_questions(timezone.now())

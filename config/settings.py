@@ -178,6 +178,8 @@ CELERY_BEAT_SCHEDULE = {
     # Often, because it only looks who is due; a provider's own interval and back-off say when that is.
     "refresh-due-providers": _every(5, "catalog.tasks.refresh_due_providers"),
     "forget-old-runs": _every(3600, "catalog.tasks.forget_old_runs"),
+    "forget-unasked-questions": _every(3600, "catalog.tasks.forget_unasked_questions"),
+    "forget-gone-machines": _every(3600, "rentals.tasks.forget_gone_machines"),
     "end-due-orders": _every(30, "rentals.tasks.end_due_orders"),
     "announce-ends": _every(60, "rentals.tasks.announce_ends"),
     "send-notices": _every(10, "rentals.tasks.send_notices"),

@@ -3,7 +3,7 @@
 from celery import shared_task
 from django.utils import timezone
 
-from rentals import endings, notices, saved_searches, webhooks_events, webhooks_sending
+from rentals import endings, gone_machines, notices, saved_searches, webhooks_events, webhooks_sending
 
 
 @shared_task
@@ -34,6 +34,11 @@ def tell_of_ends() -> int:
 @shared_task
 def check_saved_searches() -> int:
     return saved_searches.check_saved_searches(timezone.now())
+
+
+@shared_task
+def forget_gone_machines() -> int:
+    return gone_machines.forget_gone_machines(timezone.now())
 
 
 @shared_task

@@ -38,6 +38,7 @@ class Across(enum.StrEnum):
     ADMINISTRATION = "administration"
     CHECK_INVARIANTS = "check invariants"
     END_OF_TERM = "end of term"
+    GONE_MACHINES = "machines that went"
     INVITATION_LINK = "invitation link"
     MAILS = "mails about orders"
     NEW_ORGANIZATION = "new organization"

@@ -231,6 +231,12 @@ class Machine(models.Model):
     free_lots = models.PositiveIntegerField(default=1)
     listed = models.BooleanField(default=True, help_text="Unlisted machines are nowhere on the pages.")
     online = models.BooleanField(default=True, help_text="Reported rentable by its provider, or declared so by staff.")
+    gone_since = models.DateTimeField(
+        null=True,
+        blank=True,
+        editable=False,
+        help_text="When its list was first without it; empty: it is in it.",
+    )
     hourly_usd = models.DecimalField(max_digits=12, decimal_places=6)
     price_3_days_usd = models.DecimalField(
         max_digits=12, decimal_places=2, null=True, blank=True, help_text="Empty: no trial term."
@@ -240,7 +246,7 @@ class Machine(models.Model):
     updated_at = models.DateTimeField(auto_now=True)
 
     objects = MachineQuerySet.as_manager()
-    history = HistoricalRecords(excluded_fields=["free_lots", "host", "host_gpus", "updated_at"])
+    history = HistoricalRecords(excluded_fields=["free_lots", "gone_since", "host", "host_gpus", "updated_at"])
 
     class Meta:
         ordering = ["name", "id"]

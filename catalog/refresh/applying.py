@@ -25,7 +25,7 @@ from catalog.refresh.withholding import withheld_since, withhold
 logger = logging.getLogger(__name__)
 
 CHUNK = 500
-_WRITTEN = ("name", "lots", "free_lots", "online", "updated_at", *FACTS)
+_WRITTEN = ("name", "lots", "free_lots", "online", "gone_since", "updated_at", *FACTS)
 
 Clock = Callable[[], datetime]
 Item = TypeVar("Item")
@@ -67,6 +67,9 @@ class Applying:
         # What is gone goes first: then nobody can order a slice of a host while it is written as another one.
         for ids in _chunks(sorted(found.gone)):
             self._write_or_split([(pk, None) for pk in ids], found)
+        for ids in _chunks(found.unmarked):
+            with self._step() as now:
+                Machine.objects.filter(pk__in=ids, online=False).update(gone_since=now)
         for changes in _chunks(sorted(found.changed)):
             self._write_or_split([(change.machine_id, change) for change in changes], found)
         for rows in _chunks(found.new):
@@ -99,7 +102,7 @@ class Applying:
             gone = [pk for pk in listed if changes[pk] is None]
             changed = [change for pk in listed if (change := changes[pk]) is not None]
             if gone:
-                Machine.objects.filter(pk__in=gone).update(online=False, updated_at=now)
+                Machine.objects.filter(pk__in=gone).update(online=False, gone_since=now, updated_at=now)
             self._overwrite(changed, listed)
             FeedAbsence.objects.filter(pk__in=found.absent.keys() & listed.keys()).delete()
             rented = _note_rented({pk: change for pk, change in chunk if pk not in listed}, found, now)

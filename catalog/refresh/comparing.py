@@ -11,7 +11,7 @@ from catalog.models import Machine, Provider
 from catalog.refresh.rows import FACTS, HOST, HOST_GPUS, HOURLY_USD, IDENTITY, TIER, Row
 from catalog.refresh.withholding import Withheld, known_of, withheld
 
-_OWN = ("id", "external_id", "name", "lots", "free_lots", "online")
+_OWN = ("id", "external_id", "name", "lots", "free_lots", "online", "gone_since")
 # A price that moves by more is a slip of a unit or of a decimal point, until somebody says otherwise.
 JUMP = 10
 
@@ -29,10 +29,11 @@ class Change(NamedTuple):
 class Differences:
     """What is to be written, and the counts of what is not: `stored` machines there are, of which `online` are on sale.
 
-    `withheld` is what the list keeps anew of machines under rent, `back` are those of which it keeps nothing any more;
-    `absent` are all of which the list before kept something. `contested` are, by host, the machines that the list has
-    no more while it offers others of that host: whoever rents one at this moment rents what the others would sell.
-    `absent` are all of which the list before kept something. `free_before` are the free lots when it was asked for.
+    `unmarked` are off-line already, and not known to be out of the list. `withheld` is what the list keeps anew of
+    machines under rent, `back` are those of which it keeps nothing any more; `absent` are all of which the list before
+    kept something. `free_before` are the free lots when the list was asked for. `contested` are, by host, the machines
+    that the list has no more while it offers others of that host: whoever rents one at this moment rents what the
+    others would sell.
     """
 
     free_before: Mapping[int, int]
@@ -40,6 +41,7 @@ class Differences:
     new: list[tuple[Row, str]] = field(default_factory=list)
     changed: list[Change] = field(default_factory=list)
     gone: list[int] = field(default_factory=list)
+    unmarked: list[int] = field(default_factory=list)
     contested: dict[str, list[int]] = field(default_factory=dict)
     withheld: dict[int, Withheld] = field(default_factory=dict)
     back: list[int] = field(default_factory=list)
@@ -66,7 +68,7 @@ def compare(
     names: set[str] = set()
     hosts = {row.facts[HOST] for row in rows.values() if row.online} - {""}
     for stored in _stored(provider):
-        machine_id, external_id, name, lots, free_lots, online = stored[: len(_OWN)]
+        machine_id, external_id, name, lots, free_lots, online, gone_since = stored[: len(_OWN)]
         facts = stored[len(_OWN) :]
         names.add(name)
         found.stored += 1
@@ -86,12 +88,14 @@ def compare(
             if online:
                 found.gone.append(machine_id)
             else:
+                if gone_since is None:
+                    found.unmarked.append(machine_id)
                 _keep(found, machine_id, None)
             continue
         # Of an offer that cannot be rented the lots say nothing.
         if not row.online and facts[TIER] == row.facts[TIER]:
             row = row._replace(lots=lots)
-        if (online, lots, facts) == (row.online, row.lots, row.facts) and _bears(name, row):
+        if (online, gone_since, lots, facts) == (row.online, None, row.lots, row.facts) and _bears(name, row):
             found.unchanged += 1
             _keep(found, machine_id, None)
         elif _bears(name, row):

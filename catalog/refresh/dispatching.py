@@ -2,18 +2,14 @@
 
 import logging
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
-from django.db.models import OuterRef, Subquery
 from kombu.exceptions import OperationalError as BrokerDown
 
-from catalog.models import FeedRun
 from catalog.refresh.turns import due_providers, make_due, queue
 
 logger = logging.getLogger(__name__)
-
-RUNS_KEPT = timedelta(days=14)
 
 # Takes the provider's id and the seconds after which nobody needs the task any more.
 Send = Callable[[int, int], Any]
@@ -34,11 +30,3 @@ def send_due(send: Send, now: datetime) -> int:
             return sent
         sent += 1
     return sent
-
-
-def forget_old_runs(now: datetime) -> int:
-    """Delete records of runs that are two weeks old, except each provider's last; how many went."""
-    last = FeedRun.objects.filter(provider=OuterRef("provider")).order_by("-started_at", "-id")
-    old = FeedRun.objects.filter(started_at__lt=now - RUNS_KEPT).exclude(pk=Subquery(last.values("pk")[:1]))
-    # The count of runs alone: what went with them does not matter.
-    return old.delete()[1].get("catalog.FeedRun", 0)

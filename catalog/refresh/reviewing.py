@@ -76,8 +76,8 @@ def judge_ids(found: Differences, offers: int) -> Verdict | None:
     if new and found.stored + new > 2 * offers + MOST_GONE:
         detail = (
             f"With its {new:,} new ids the provider would have {found.stored + new:,} machines for a list of "
-            f"{offers:,} offers, so its ids do not last. The last good rows stay. Machines that went are forgotten after 30 days; "
-            "accept the list if it is right all the same."
+            f"{offers:,} offers, so its ids do not last. The last good rows stay. Machines that went are forgotten "
+            "after 30 days; accept the list if it is right all the same."
         )
         return Verdict(Outcome.HELD, "too_many_machines", detail)
     return None

@@ -11,7 +11,8 @@ from pytest_httpserver import HTTPServer
 from catalog import tasks
 from catalog.models import FeedRun, FeedState, Machine, Provider
 from catalog.refresh import Busy, refresh_provider
-from catalog.refresh.dispatching import forget_old_runs, send_due
+from catalog.refresh.dispatching import send_due
+from catalog.refresh.forgetting import forget_old_runs
 from catalog.refresh.turns import LEASE, TurnLost, due_providers, take
 from tests.catalog.feeding import START, Clock, body, counts, fed_provider, feed, machine_of, row
 from tests.factories import make_provider
