@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from operator import ge
 
 import pytest
 
@@ -108,11 +109,19 @@ def test_a_worker_killed_in_the_middle_is_replaced_within_two_intervals(
     shape: Shape, feed: Feed, provider: int
 ) -> None:
     workers = [shape.start("worker", OUTGOING_ALLOWED=feed.place) for _ in range(2)]
-    for _ in range(2):
-        shape.start("beat")
+    schedulers = [shape.start("beat") for _ in range(2)]
     wait_for("the first question to the feed", lambda: feed.asked)
-    # Both schedulers look several times while the first refresh is on its way.
-    time.sleep(12)
+
+    def looks() -> list[int]:
+        return [beat.text().count("Sending due task refresh-due-providers") for beat in schedulers]
+
+    def seen() -> int:
+        lines = [line for worker in workers for line in worker.text().splitlines()]
+        return sum("refresh_due_providers" in line and "succeeded" in line for line in lines)
+
+    # Both schedulers look twice more while the first refresh is on its way, and workers have done what they were sent.
+    wanted, done = [number + 2 for number in looks()], seen()
+    wait_for("the schedulers", lambda: all(map(ge, looks(), wanted)) and seen() >= done + 4, 22)
     assert (feed.asked, outcomes(shape, provider)) == (1, ["running"])
     for worker in workers:
         worker.kill()
