@@ -24,6 +24,8 @@ STATUSES = {
     "price_changed": 409,
     "in_progress": 409,
     "order_over": 409,
+    "already_exists": 409,
+    "limit_reached": 409,
     "idempotency_mismatch": 422,
     "unavailable": 503,
 }

@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, path
 
-from rentals.api import orders, own
+from rentals.api import orders, own, ssh_keys
 
 _ALLOCATION = "orders/<uuid:order_id>/allocations/<int:number>/"
 
@@ -18,4 +18,6 @@ urlpatterns: list[URLPattern] = [
     path("usage", own.UsageView.as_view(), name="api-usage"),
     path("members", own.MembersView.as_view(), name="api-members"),
     path("audit", own.AuditView.as_view(), name="api-audit"),
+    path("ssh-keys", ssh_keys.SshKeysView.as_view(), name="api-ssh-keys"),
+    path("ssh-keys/<int:ssh_key_id>", ssh_keys.SshKeyView.as_view(), name="api-ssh-key"),
 ]

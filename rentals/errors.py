@@ -9,6 +9,7 @@ from uuid import UUID
 
 if TYPE_CHECKING:
     from catalog.models import Machine
+    from rentals.models import SshKey
 
 
 class RentalError(Exception):
@@ -243,6 +244,23 @@ class InvalidSshKey(RentalError):
     """The text is no SSH public key that can be kept. The text itself is never repeated: it may be a private key."""
 
     field = "key"
+
+
+class SshKeyThere(InvalidSshKey):
+    """`existing` is the organization's key that was sent again."""
+
+    code = "already_exists"
+
+    def __init__(self, existing: SshKey) -> None:
+        super().__init__("This key is here already.")
+        self.existing = existing
+
+
+class TooManySshKeys(InvalidSshKey):
+    code = "limit_reached"
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"At most {most} keys are kept. Remove one first.")
 
 
 class InvalidWebhook(RentalError):

@@ -15,8 +15,8 @@ from datetime import datetime
 
 from django.db import transaction
 
-from rentals.audit import name_of, record
-from rentals.errors import InvalidSshKey, NotPermitted
+from rentals.asking import Asker, check_may, made_by, record_act
+from rentals.errors import InvalidSshKey, SshKeyThere, TooManySshKeys
 from rentals.models import Membership, Organization, SshKey
 from rentals.policies import permits_ordering, policy_of
 
@@ -69,53 +69,56 @@ def read_key(text: str, *, name: str = "") -> PublicKey:
     return PublicKey(kind, base64.b64encode(blob).decode(), comment, f"SHA256:{digest}")
 
 
-def add_key(member: Membership, key: PublicKey, *, now: datetime) -> SshKey:
+def add_key(asker: Asker, key: PublicKey, *, now: datetime) -> SshKey:
     """The key, kept for the lots that are prepared from now on.
 
-    Raises: NotPermitted, InvalidSshKey when it is there already or there are too many.
+    Raises: NotPermitted, SshKeyThere, TooManySshKeys.
     """
-    _check_may(member)
     with transaction.atomic():
         # Held, so that two at once neither pass the limit nor both find the key missing.
-        organization = Organization.objects.select_for_update().get(pk=member.organization_id)
+        organization = Organization.objects.select_for_update().get(pk=asker.organization_id)
+        _check_may(asker, organization, now)
         mine = SshKey.objects.for_organization(organization)
-        if mine.filter(fingerprint=key.fingerprint).exists():
-            raise InvalidSshKey("This key is here already.")
+        if there := mine.filter(fingerprint=key.fingerprint).first():
+            there.organization = organization
+            raise SshKeyThere(there)
         if mine.count() >= MAX_KEYS:
-            raise InvalidSshKey(f"At most {MAX_KEYS} keys are kept. Remove one first.")
+            raise TooManySshKeys(MAX_KEYS)
         kept = SshKey.objects.create(
             organization=organization,
             kind=key.kind,
             blob=key.blob,
             comment=key.comment,
             fingerprint=key.fingerprint,
-            added_by=member.user,
-            added_by_name=name_of(member.user),
             added_at=now,
+            **made_by(asker, "added_by"),
         )
-        record(organization, "ssh_key.added", at=now, actor=member.user, via="page", object_id=kept.pk,
-               comment=kept.comment, fingerprint=kept.fingerprint)  # fmt: skip
+        record_act(asker, organization, "ssh_key.added", at=now, object_id=kept.pk, comment=kept.comment,
+                   fingerprint=kept.fingerprint)  # fmt: skip
     return kept
 
 
-def remove_key(member: Membership, key_id: int, *, now: datetime) -> SshKey:
+def remove_key(asker: Asker, key_id: int, *, now: datetime) -> SshKey:
     """The key, gone from the list; where it was put already, only whoever uses that lot can take it away.
 
     Raises: NotPermitted, SshKey.DoesNotExist.
     """
-    _check_may(member)
     with transaction.atomic():
-        key = SshKey.objects.for_organization(member.organization).get(pk=key_id)
+        organization = asker.organization
+        _check_may(asker, organization, now)
+        key = SshKey.objects.for_organization(organization).get(pk=key_id)
         if SshKey.objects.filter(pk=key.pk).delete()[0]:
-            record(member.organization, "ssh_key.removed", at=now, actor=member.user, via="page", object_id=key_id,
-                   comment=key.comment, fingerprint=key.fingerprint)  # fmt: skip
+            record_act(asker, organization, "ssh_key.removed", at=now, object_id=key_id, comment=key.comment,
+                       fingerprint=key.fingerprint)  # fmt: skip
     return key
 
 
-def _check_may(member: Membership) -> None:
-    current = Membership.objects.filter(pk=member.pk).first()
-    if not permits_ordering(current, policy_of(member.organization)):
-        raise NotPermitted("Only members who may order see and change the organization's keys. Ask an owner or admin.")
+def _check_may(asker: Asker, organization: Organization, now: datetime) -> None:
+    def may(member: Membership | None) -> bool:
+        return permits_ordering(member, policy_of(organization))
+
+    refusal = "Only members who may order see and change the organization's keys. Ask an owner or admin."
+    check_may(asker, may, refusal, now=now)
 
 
 def _decoded(encoded: str) -> bytes:

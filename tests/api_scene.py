@@ -101,6 +101,39 @@ ORDER = {
 _SHORTENED = ("results", "vectors", "errors", "field_codes", "limits", "constraints", "assumptions", "splits")
 
 
+def keep(key: Any) -> dict[str, Any]:
+    """Everything that an organization may keep over the API: made, read and taken away again, under the number 1."""
+    found: dict[str, Any] = {}
+
+    def did(name: str, method: str, path: str, body: Any = None, status: int = 200) -> Any:
+        response = call(method, path, key, body)
+        assert response.status_code == status, (name, response.status_code, response.content)
+        found[name] = {} if status == 204 else {"response": response.json()}
+        if body is not None:
+            found[name]["request"] = body
+        return found[name].get("response")
+
+    line = factories.ssh_line("ada@example.com")
+    kept = did("add_ssh_key", "POST", "ssh-keys", {"key": line, "name": "ada@laptop"}, 201)
+    did("list_ssh_keys", "GET", "ssh-keys")
+    did("get_ssh_key", "GET", f"ssh-keys/{kept['id']}")
+    did("remove_ssh_key", "DELETE", f"ssh-keys/{kept['id']}", status=204)
+    found = _renumbered(found, kept["id"])
+    return found
+
+
+def _renumbered(document: Any, number: int) -> Any:
+    """The document with the number 1 in place of the one that this run's database gave."""
+    if isinstance(document, dict):
+        return {
+            name: 1 if name == "id" and value == number else _renumbered(value, number)
+            for name, value in document.items()
+        }
+    if isinstance(document, list):
+        return [_renumbered(value, number) for value in document]
+    return document.replace(f"/{number}/", "/1/") if isinstance(document, str) else document
+
+
 def answer(method: str, path: str, key: Any, body: Any = None, status: int = 200, **headers: str) -> Any:
     response = call(method, path, key, body, **headers)
     assert response.status_code == status, (path, response.status_code, response.content)

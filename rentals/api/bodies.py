@@ -95,6 +95,21 @@ def refuse_body(body: object) -> None:
         raise InvalidBody(errors)
 
 
+def read_fields(body: object, kinds: Mapping[str, str], *, required: tuple[str, ...] = ()) -> Body:
+    """A flat body: its fields are those of `kinds` and no other, each of its kind; null is no value.
+
+    Raises: InvalidBody.
+    """
+    errors = body_problems(body, kinds)
+    if not isinstance(body, Mapping):
+        raise InvalidBody(errors)
+    errors += kind_problems(body, kinds)
+    errors += [InputError(name, "required", f"Give “{name}”.") for name in required if body.get(name) is None]
+    if errors:
+        raise InvalidBody(errors)
+    return body
+
+
 def _key_errors(key: str | None) -> list[InputError]:
     if not key:
         detail = "Send the header Idempotency-Key with a value of your own for each order: repeating it is safe then."

@@ -53,6 +53,7 @@ def examples(acme: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
             found[f"{verb}_allocation"] = {"response": answer("POST", lot, key)}
         for name, path in api_scene.OF_THE_TENANT.items():
             found[name] = {"response": answer("GET", path, key)}
+        found |= api_scene.keep(key)
         found["problems"] = _problems(key, monkeypatch)
         return as_published(found, {placed["id"]: ORDER_ID, key.prefix: "k3yPr3f1xAbc"[: len(key.prefix)]})
 

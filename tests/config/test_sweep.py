@@ -265,7 +265,7 @@ def test_staff_see_tenants_and_an_empty_form_changes_nothing(sweep):
 
 # --- The API ---------------------------------------------------------------------------------------------------------
 
-ANSWERED = {200, 201, 400, 404, 405, 409}
+ANSWERED = {200, 201, 202, 204, 400, 404, 405, 409}
 
 
 def headers_of(world, key):
@@ -317,20 +317,22 @@ def test_without_a_live_key_the_api_tells_of_no_tenant(sweep, whose):
     walk_api(sweep, keys.get(whose), expect, theirs, client=client)
 
 
-def test_to_the_api_another_organizations_order_and_nobodys_are_the_same_bytes(sweep):
+def test_to_the_api_another_organizations_rows_and_nobodys_are_the_same_bytes(sweep):
     """B152."""
     client, headers = sweep.client(None), headers_of(sweep.world, sweep.world.ours.keys["both"].text)
+    theirs = sweep.world.theirs.values
+    nobodys = dict.fromkeys(theirs, 999_999) | {"order_id": uuid.uuid4(), "event_id": uuid.uuid4(), "number": 1}
+    nobodys["model_slug"] = "nobodys"
 
-    def answers(address, order_id):
-        path = address.path({"order_id": order_id, "number": 1})
-        for method in ("GET", "POST"):
-            answer = sweep.ask(client, method, path, {404, 405}, data="{}", headers=headers)
+    def answers(address, values):
+        for method in ("GET", "PATCH", "DELETE", "POST"):
+            answer = sweep.ask(client, method, address.path(values), {404, 405}, data="{}", headers=headers)
             yield answer.status_code, answer.content.replace(answer.json()["request_id"].encode(), b"")
 
-    with_ids = [each for each, _ in addresses(Access.API_KEY) if "order_id" in each.parameters]
-    assert with_ids
+    with_ids = [each for each, _ in addresses(Access.API_KEY) if each.parameters]
+    assert {"order_id", "ssh_key_id"} <= {name for each in with_ids for name in each.parameters}
     for address in with_ids:
-        assert list(answers(address, sweep.world.theirs.order.pk)) == list(answers(address, uuid.uuid4()))
+        assert list(answers(address, theirs)) == list(answers(address, nobodys)), address.name
 
 
 def test_a_key_that_only_reads_changes_nothing_of_its_own_organization(sweep):

@@ -69,6 +69,8 @@ def json_of(name: str, world: World) -> list[dict[str, Any]]:
         case "api-orders":
             order = basket | {"expected_total_usd": total}
             return [order, *(order | {"workload": ask} for ask in asks)]
+        case "api-ssh-keys":
+            return [{"key": ssh_line("sweep@berth"), "name": "sweep"}]
         case "api-quotes":
             return [basket]
         case "api-sizing" | "api-recommendations":

@@ -35,6 +35,8 @@ PUBLIC, SIGNED_IN, STAFF = Row(Access.PUBLIC), Row(Access.SIGNED_IN), Row(Access
 STAFF_DOOR, API_PUBLIC, TENANT = Row(Access.STAFF_DOOR), Row(Access.API_PUBLIC), Row(Access.TENANT)
 TENANT_ACT, API_KEY = Row(Access.TENANT, acts=True), Row(Access.API_KEY)
 API_READ = Row(Access.API_KEY, {"*": "read"})
+# What a GET reads and a DELETE takes away.
+API_ROW = Row(Access.API_KEY, {"*": "read", "DELETE": "order"})
 API_ACT = Row(Access.API_KEY, {"*": "order"}, acts=True)
 
 # Add an address here, by its name (with its namespace) or, without one, by its route. An address with TENANT_ACT or
@@ -161,6 +163,8 @@ TABLE: dict[str, Row] = {
     "api-usage": API_READ,
     "api-members": API_READ,
     "api-audit": API_READ,
+    "api-ssh-keys": Row(Access.API_KEY, {"*": "read", "POST": "order"}, acts=True),
+    "api-ssh-key": API_ROW,
     # The administration: pages beyond the standard ones of ADMIN_MODELS
     "admin:index": STAFF_DOOR,
     "admin:login": STAFF_DOOR,
