@@ -18,6 +18,7 @@ from structlog.contextvars import get_contextvars
 from catalog.api_queries import refuse_parameters
 from catalog.api_schemas import answers
 from catalog.api_view import ApiView
+from catalog.links import page_url
 from config.api_parser import PayloadTooLarge, UnreadMedia
 from config.log_lines import hide_keys
 from config.rental_problems import RefusedWish
@@ -178,6 +179,7 @@ class FieldErrorCode(serializers.Serializer[Any]):
 class ErrorCodes(serializers.Serializer[Any]):
     errors = ErrorCode(many=True)  # type: ignore[assignment]  # the name is a property of serializers
     field_codes = FieldErrorCode(many=True)
+    html_url = serializers.URLField()
 
 
 class Errors(ApiView):
@@ -188,4 +190,4 @@ class Errors(ApiView):
     @extend_schema(operation_id="list_errors", responses=answers(ErrorCodes, cached=True))
     def get(self, request: Request) -> Response:
         refuse_parameters(request)
-        return Response(document())
+        return Response({**document(), "html_url": page_url("api-docs")})

@@ -97,11 +97,15 @@ def order_document(
     now: datetime,
     connections: Mapping[int, Connection] | None = None,
 ) -> dict[str, Any]:
-    """`connections` are for who may be told how the lots are reached; without them nothing is said of it."""
+    """What was copied when it was placed, with the pages where it is shown.
+
+    `connections` are for who may be told how the lots are reached; without them nothing is said of it.
+    """
+    page = page_url("order", order.organization.slug, order.pk)
     return {
         "id": str(order.pk),
         "status": order.status_at(now).value,
-        "machine": order.machine_facts,
+        "machine": {**order.machine_facts, "html_url": page_url("machine", order.machine_facts["id"])},
         "term_days": order.term_days,
         "lots": order.lots,
         "cards": order.cards,
@@ -114,9 +118,9 @@ def order_document(
         "ends_at": instant(order.ends_at),
         "cancellation": _cancellation(order),
         "allocations": [_allocation(allocation, order, now, connections) for allocation in allocations],
-        "sizing": order.sizing,
+        "sizing": order.sizing and {**order.sizing, "html_url": page},
         "idempotency_key": order.idempotency_key,
-        "html_url": page_url("order", order.organization.slug, order.pk),
+        "html_url": page,
     }
 
 

@@ -3,7 +3,6 @@
 from dataclasses import replace
 from typing import Any
 
-from django.conf import settings
 from django.urls import reverse
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
@@ -16,7 +15,7 @@ from catalog.api_view import ApiView
 from sizing import api_schemas as schemas
 from sizing import explain
 from sizing.answers import HardLimits, Question
-from sizing.documents import answer_document, memory_document
+from sizing.documents import answer_document, sized_document
 from sizing.engine.estimate import splits
 from sizing.engine.workloads import Workload
 from sizing.forms import InputError, InvalidInput, OwnModels, nested_question_from
@@ -33,7 +32,7 @@ from sizing.json_input import (
 )
 from sizing.matching import recommend
 from sizing.own_api import at_config, at_workload, take_brought
-from sizing.permalinks import canonical_query
+from sizing.permalinks import page_of
 
 
 class Caller(ApiView):
@@ -69,7 +68,7 @@ class SizingView(Caller):
         errors += found + wrong
         if errors or question is None:
             raise InvalidBody(errors)
-        return Response(memory_document(question.ai_model, question.workload, gpus))
+        return Response(sized_document(question, gpus, page=page_of(question, self.page(request))))
 
 
 class RecommendationsView(Caller):
@@ -90,8 +89,7 @@ class RecommendationsView(Caller):
         if errors or found or question is None:
             raise InvalidBody(errors + found)
         answer = recommend(question, now=timezone.now(), limits=self.limits(request))
-        page = f"{settings.SITE_URL}{self.page(request)}?{canonical_query(question)}"
-        return Response({**answer_document(answer), "html_url": page})
+        return Response(answer_document(answer, page=page_of(question, self.page(request))))
 
 
 def read_question(

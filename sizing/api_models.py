@@ -3,9 +3,7 @@
 from typing import Any
 from urllib.parse import urlencode
 
-from django.conf import settings
 from django.http import Http404
-from django.urls import reverse
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -13,6 +11,7 @@ from rest_framework.response import Response
 from catalog.api_queries import ListQuery, refuse_parameters
 from catalog.api_schemas import PAGING, answers, page_of
 from catalog.api_view import ApiView
+from catalog.links import page_url
 from catalog.models import SLUG
 from sizing.api_schemas import Model
 from sizing.models import AiModel
@@ -70,5 +69,5 @@ def model_document(model: AiModel) -> dict[str, Any]:
         "release_year": model.release_year,
         "missing_figure": model.missing_figure,
         "source_url": model.source_url,
-        "html_url": f"{settings.SITE_URL}{reverse('launch')}" + (f"?{asked}" if asked else ""),
+        "html_url": page_url("launch") + (f"?{asked}" if asked else ""),
     }

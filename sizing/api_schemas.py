@@ -169,7 +169,7 @@ class Source(serializers.Serializer[Any]):
     url = serializers.CharField()
 
 
-class Memory(serializers.Serializer[Any]):
+class MemoryBlock(serializers.Serializer[Any]):
     """The memory that a workload needs, line by line, for all `gpus` together."""
 
     gpus = serializers.IntegerField()
@@ -180,6 +180,12 @@ class Memory(serializers.Serializer[Any]):
     splits = Split(many=True)
     assumptions = serializers.ListField(child=serializers.CharField())
     sources = Source(many=True)
+
+
+class Memory(MemoryBlock):
+    """The memory that a workload needs, line by line, for all `gpus` together."""
+
+    html_url = serializers.URLField(help_text="The page of this workload.")
 
 
 class Confidence(serializers.Serializer[Any]):
@@ -325,6 +331,7 @@ class ReadModel(serializers.Serializer[Any]):
     quantization = Quantization(allow_null=True)
     stored = Stored(allow_null=True)
     shape = serializers.CharField(allow_null=True, help_text="Stands in place of `model` in a workload.")
+    html_url = serializers.URLField(help_text="Launch by workload with this model; where `shape` is null, to bring it.")
 
 
 # --- Models of the catalog and vectors ----------------------------------------------------------------------------
@@ -364,3 +371,4 @@ class Vectors(serializers.Serializer[Any]):
     digest = serializers.CharField()
     count = serializers.IntegerField()
     vectors = Vector(many=True)
+    html_url = serializers.URLField(help_text="The rules that they are of.")

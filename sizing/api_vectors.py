@@ -12,6 +12,7 @@ from rest_framework.response import Response
 
 from catalog.api_schemas import answers
 from catalog.api_view import ApiView
+from catalog.links import page_url
 from sizing.api_schemas import Vectors
 from sizing.conformance.vectors import merged
 from sizing.forms import unknown_names
@@ -33,6 +34,6 @@ class VectorsView(ApiView):
     def get(self, request: Request) -> Response:
         if errors := unknown_names(dict.fromkeys(request.query_params), ()):
             raise InvalidBody(errors)
-        response = Response(merged()[0])
+        response = Response({**merged()[0], "html_url": page_url("help-memory")})
         patch_cache_control(response, public=True, max_age=MAX_AGE_SECONDS)
         return response

@@ -33,6 +33,11 @@ def memory_document(ai_model: SizedModel | None, workload: Workload, gpus: int =
     }
 
 
+def sized_document(question: Question, gpus: int = 1, *, page: str) -> Document:
+    """The memory block with the page that shows it."""
+    return {**memory_document(question.ai_model, question.workload, gpus), "html_url": page}
+
+
 def line_document(need: MemoryEstimate, term: Term) -> Document:
     """One line, for all GPUs of the estimate together."""
     size = need.line_bytes(term)
@@ -89,11 +94,11 @@ def alternative_document(candidate: Candidate, question: Question) -> Document:
     return {**candidate_document(candidate, question), "misses": misses}
 
 
-def answer_document(answer: Answer) -> Document:
-    """The full answer."""
+def answer_document(answer: Answer, *, page: str) -> Document:
+    """The full answer; `page` is the address of the page that gives the same."""
     question = answer.question
     return {
-        "memory": memory_document(question.ai_model, question.workload),
+        "memory": sized_document(question, page=page),
         "recommended_count": answer.recommended_count,
         "recommended": [candidate_document(candidate, question) for candidate in answer.recommended],
         "alternatives": {
@@ -125,6 +130,7 @@ def answer_document(answer: Answer) -> Document:
         "engine_version": answer.engine_version,
         "catalog_version": answer.catalog_version,
         "fingerprint": answer.fingerprint,
+        "html_url": page,
     }
 
 

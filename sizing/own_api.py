@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
+from urllib.parse import urlencode
 
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
@@ -12,6 +13,7 @@ from rest_framework.response import Response
 from catalog.api_queries import refuse_parameters
 from catalog.api_schemas import answers
 from catalog.api_view import ApiView
+from catalog.links import page_url
 from sizing.api_schemas import OwnFiles, ReadModel
 from sizing.checkpoints.errors import UnreadableModel
 from sizing.checkpoints.json_reading import CONFIG, INDEX
@@ -45,12 +47,15 @@ class ReadModelView(ApiView):
         if errors or reading is None:
             raise InvalidBody(errors + found)
         token = reading.model.token
+        shape = token if len(token) <= MAX_TOKEN else None
+        page = f"{page_url('launch')}?{urlencode({'task': 'run', 'shape': shape})}" if shape else page_url("launch-own")
         return Response(
             {
                 "name": reading.model.name,
                 "figures": reading.model.figures,
                 **reading.document,
-                "shape": token if len(token) <= MAX_TOKEN else None,
+                "shape": shape,
+                "html_url": page,
             }
         )
 

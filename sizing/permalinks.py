@@ -6,10 +6,14 @@ from decimal import Decimal
 from typing import Any
 from urllib.parse import urlencode
 
+from django.conf import settings
+from django.urls import reverse
+
+from catalog.links import page_url
 from catalog.units import to_gib
 from sizing.answers import Preferences, Question
 from sizing.engine.workloads import FineTune, Notebook, Workload, task_of
-from sizing.own_shape import OwnShape
+from sizing.own_shape import MAX_TOKEN, OwnShape
 from sizing.workload_form import SizedModel
 
 # With the place of a key in it, as every command of a page has it.
@@ -65,6 +69,15 @@ _COUNTS = ("precision_bits", "context", "requests", "streams", "sequence_length"
 def canonical_query(question: Question) -> str:
     """The query string of the question's address, without the question mark."""
     return urlencode(canonical_pairs(question))
+
+
+def page_of(question: Question, path: str = "") -> str:
+    """The question's page in full: the public one, or the one at `path`. A brought model that no address can carry is
+    brought again on the page for that."""
+    own = question.ai_model
+    if isinstance(own, OwnShape) and not own.slug and len(own.token) > MAX_TOKEN:
+        return page_url("launch-own")
+    return f"{settings.SITE_URL}{path or reverse('launch-result')}?{canonical_query(question)}"
 
 
 def changed(question: Question, field: str, value: Any) -> Question:

@@ -18,7 +18,7 @@ from rentals.models.api_keys import Scope
 from rentals.models.orders import Environment as EnvironmentName
 from rentals.models.orders import Status
 from rentals.models.organizations import Role
-from sizing.api_schemas import AnyValue, Confidence, Memory, Workload
+from sizing.api_schemas import AnyValue, Confidence, MemoryBlock, Workload
 
 _MAX_ID = 2**63 - 1
 IDEMPOTENCY_KEY = OpenApiParameter(
@@ -128,6 +128,7 @@ class SoldMachine(serializers.Serializer[Any]):
     memory_source = serializers.ChoiceField(MemorySource.choices, allow_null=True)
     memory_text = serializers.CharField()
     interruptible = serializers.BooleanField()
+    html_url = serializers.URLField(help_text="Its page in the catalog, while it is listed.")
 
 
 class LotConnection(serializers.Serializer[Any]):
@@ -175,7 +176,7 @@ class OrderSizing(serializers.Serializer[Any]):
     headline = serializers.CharField()
     workload = serializers.DictField(child=AnyValue())
     model = SizedModel(allow_null=True)
-    memory = Memory()
+    memory = MemoryBlock()
     fits = serializers.BooleanField()
     engine_version = serializers.CharField()
     why_not = serializers.CharField(required=False, help_text="Where it does not fit.")
@@ -185,6 +186,7 @@ class OrderSizing(serializers.Serializer[Any]):
     why_it_fits = serializers.CharField(required=False)
     limits = Sentence(many=True, required=False)
     confidence = Confidence(required=False)
+    html_url = serializers.URLField(help_text="The order's page, which shows it.")
 
 
 class Cancellation(serializers.Serializer[Any]):

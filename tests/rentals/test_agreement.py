@@ -13,7 +13,7 @@ from django.core.management import call_command
 from django.test import Client
 
 from rentals.models import OrganizationPolicy
-from sizing.management.commands.size import OPTIONS
+from sizing.management.asking import OPTIONS
 from tests.factories import make_api_key, make_machine, make_own_model
 from tests.rentals.calls import post
 from tests.sizing.seeded import seed
@@ -58,11 +58,11 @@ def plain(page: str) -> str:
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", page)).split())
 
 
-def command(workload: dict[str, Any], *more: str) -> str:
+def command(name: str, question: dict[str, Any], *more: str) -> str:
     options = [f"{OPTIONS[name]}={','.join(value) if isinstance(value, list) else value}"
-               for name, value in workload.items()]  # fmt: skip
+               for name, value in question.items()]  # fmt: skip
     out = io.StringIO()
-    call_command("size", *options, *more, stdout=out)
+    call_command(name, *options, *more, stdout=out)
     return out.getvalue()
 
 
@@ -70,9 +70,9 @@ def command(workload: dict[str, Any], *more: str) -> str:
 def test_the_memory_is_the_same_everywhere(offers: None, name: str) -> None:
     workload = QUESTIONS[name]
     memory = post("sizing", None, {"workload": workload}).json()
-    assert json.loads(command(workload, "--json")) == memory
+    assert json.loads(command("size", workload, "--json")) == memory
     assert post("recommendations", None, {"workload": workload}).json()["memory"] == memory
-    page, printed = plain(page_of(workload)), " ".join(command(workload).split())
+    page, printed = plain(page_of(workload)), " ".join(command("size", workload).split())
     for line in memory["lines"]:
         for text in (line["label"], line["formula"], f"{Decimal(line['gib']):,}"):
             assert text in page, text
@@ -85,21 +85,32 @@ def test_the_memory_is_the_same_everywhere(offers: None, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_machines_reasons_and_fingerprint_are_the_same_on_page_and_api(offers: None, name: str) -> None:
+def test_machines_reasons_and_fingerprint_are_the_same_everywhere(offers: None, name: str) -> None:
     workload = QUESTIONS[name]
     answer = post("recommendations", None, {"workload": workload, "preferences": PREFERENCES}).json()
     raw = page_of(workload)
     page = plain(raw)
+    asked = {**workload, **PREFERENCES}
+    assert json.loads(command("recommend", asked, "--json")) == answer
+    printed = " ".join(command("recommend", asked).split())
+    assert answer["html_url"] in printed
     # It is made of the whole question, the engine's version and every machine: one digit differs and so does it.
     assert answer["fingerprint"] in page
+    assert answer["fingerprint"] in printed
     ids = [one["machine"]["id"] for one in answer["recommended"] + answer["alternatives"]["machines"]]
     shown = [int(number) for number in re.findall(r'href="/catalog/machines/(\d+)/', raw)]
     assert [number for number in dict.fromkeys(shown) if number in ids] == ids
-    for one in answer["recommended"]:
-        for text in (one["machine"]["name"], one["why_it_fits"], *(limit["text"] for limit in one["limits"])):
-            assert " ".join(text.split()) in page, text
-    for one in (*answer["constraints"], *answer["limits"], *answer["not_considered"], *answer["changes"]):
-        assert " ".join(one["text"].split()) in page, one
+    assert [int(number) for number in re.findall(r", machine ([0-9]+)\): ", printed)] == ids
+    texts = [one["text"] for name in ("constraints", "limits", "not_considered", "changes") for one in answer[name]]
+    for one in answer["recommended"] + answer["alternatives"]["machines"]:
+        confidence, covers = one["confidence"], one["budget_covers"]
+        sentences = (*one["limits"], *confidence["reasons"], *one.get("misses", []), *([covers] if covers else []))
+        texts += [one["machine"]["name"], one["package_usd"], one["why_it_fits"], *(each["text"] for each in sentences)]
+    for text in texts:
+        assert " ".join(text.split()) in page, text
+        assert " ".join(text.split()) in printed, text
+    for line in answer["memory"]["lines"]:
+        assert line["formula"] in printed
 
 
 def test_with_a_key_it_is_the_organization_s_own_page(offers: None, acme: Any, now: Any) -> None:
@@ -129,10 +140,29 @@ def test_a_refusal_has_the_same_words_everywhere(offers: None, name: str) -> Non
 
     errors = post("sizing", None, {"workload": WRONG[name]}).json()["errors"]
     assert errors
-    with pytest.raises(CommandError) as refused:
-        command(WRONG[name])
     query = urlencode({**WRONG[name], **PREFERENCES}, doseq=True)
     page = plain(Client().get(f"/launch/result/?{query}").content.decode())
+    for spoken in ("size", "recommend"):
+        with pytest.raises(CommandError) as refused:
+            command(spoken, WRONG[name])
+        for error in errors:
+            assert error["detail"] in str(refused.value)
+    for error in errors:
+        assert " ".join(error["detail"].split()) in page
+
+
+@pytest.mark.parametrize(
+    "wish", [{"lots": 0}, {"term_days": 5}, {"countries": ["XX"]}, {"tier": "silver"}, {"budget_usd": "0.001"}]
+)
+def test_a_wish_that_is_none_is_refused_in_the_same_words(offers: None, wish: dict[str, Any]) -> None:
+    from django.core.management import CommandError
+
+    asked = {**QUESTIONS["run"], **wish}
+    errors = post("recommendations", None, {"workload": QUESTIONS["run"], "preferences": wish}).json()["errors"]
+    with pytest.raises(CommandError) as refused:
+        command("recommend", asked)
+    page = plain(Client().get(f"/launch/result/?{urlencode(asked, doseq=True)}").content.decode())
     for error in errors:
         assert error["detail"] in str(refused.value)
+        assert OPTIONS[error["field"].rpartition(".")[2].partition("[")[0]] in str(refused.value)
         assert " ".join(error["detail"].split()) in page

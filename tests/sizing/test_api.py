@@ -47,6 +47,7 @@ def test_the_worked_example_is_the_memory_block() -> None:
     memory = post("sizing", {"workload": WORKLOAD}).json()
     assert list(memory) == [
         "gpus", "total_bytes", "total_gib", "rounding_note", "lines", "splits", "assumptions", "sources",
+        "html_url",
     ]  # fmt: skip
     assert (memory["gpus"], memory["total_bytes"], memory["total_gib"]) == (1, 20990613914, "19.55")
     assert memory["rounding_note"] is None
