@@ -14,6 +14,7 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, models, transaction
+from simple_history.utils import bulk_create_with_history
 
 from catalog import pricing, units
 from catalog.checks import machine_problems
@@ -348,5 +349,5 @@ def _add_aliases(
             continue
         new += [GpuAlias(gpu_id=gpu_id, name=name) for name in names if (gpu_id, name) not in there]
         count["unchanged"] += sum((gpu_id, name) in there for name in names)
-    GpuAlias.objects.bulk_create(new)
+    bulk_create_with_history(new, GpuAlias, default_change_reason="Loaded with the catalog")
     count["created"] += len(new)

@@ -3,10 +3,13 @@
 from datetime import timedelta
 
 from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Lower
+from simple_history.models import HistoricalRecords
 
+from catalog.feeds.places import key
 from catalog.models.listings import Machine, Provider, known_country
 
 
@@ -124,7 +127,7 @@ class FeedRejection(models.Model):
 class FeedQuestion(models.Model):
     """A GPU name or a place that a list used and nobody has explained: kept as written, never guessed.
 
-    The answer is an alias (`catalog.questions.resolve_question`), which the next refresh of every provider applies.
+    The answer is an alias (`catalog.questions.resolve_questions`), which the next refresh of every provider applies.
     """
 
     class Kind(models.TextChoices):
@@ -163,6 +166,8 @@ class PlaceAlias(models.Model):
         max_length=2, null=True, blank=True, validators=[known_country], help_text="Empty: it names no country."
     )
 
+    history = HistoricalRecords()
+
     class Meta:
         verbose_name_plural = "place aliases"
         ordering = ["name"]
@@ -177,6 +182,12 @@ class PlaceAlias(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def clean(self) -> None:
+        """Raises: ValidationError when a list would read the name and another alias alike."""
+        for other in PlaceAlias.objects.exclude(pk=self.pk):
+            if key(other.name) == key(self.name):
+                raise ValidationError({"name": f"“{other}” has a meaning already, and is read alike."}, "read_alike")
 
 
 class FeedAbsence(models.Model):

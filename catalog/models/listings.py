@@ -135,6 +135,8 @@ class GpuAlias(models.Model):
     gpu = models.ForeignKey(Gpu, on_delete=models.CASCADE, related_name="aliases")
     name = models.CharField(max_length=120)
 
+    history = HistoricalRecords()
+
     class Meta:
         verbose_name = "GPU alias"
         verbose_name_plural = "GPU aliases"
