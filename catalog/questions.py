@@ -1,13 +1,15 @@
 """What lists say and nobody understands: asked once per provider and spelling, answered once for all of them."""
 
-from collections import Counter
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.db.models import QuerySet
 
+from catalog.feeds import GpuNames, Places, gpu_names, places
 from catalog.models import FeedQuestion, FeedState, Gpu, GpuAlias, PlaceAlias, Provider
 
 # Of one provider; a list in which every name is another one is an accident, not that many questions, and nor is a list
@@ -16,6 +18,7 @@ MOST_QUESTIONS = 500
 # With a few words before it, it fits the reason of a history row (100 characters).
 REASON_LENGTH = 80
 
+Kind = FeedQuestion.Kind
 Question = tuple[str, str]
 
 
@@ -63,44 +66,100 @@ def ask(provider: Provider, asked: Counter[Question], examples: Mapping[Question
 
 
 @transaction.atomic
-def resolve_question(
-    question: FeedQuestion, *, by: Any, reason: str, now: datetime, gpu: Gpu | None = None, country: str | None = None
+def resolve_questions(
+    questions: Iterable[FeedQuestion],
+    *,
+    by: Any,
+    reason: str,
+    now: datetime,
+    gpu: Gpu | None = None,
+    country: str | None = None,
 ) -> None:
-    """Answer the question for every provider that wrote the same; their lists are fetched again at once.
+    """Give these questions one answer, for every provider and way of writing them; the lists are fetched again at once.
 
     A place without a `country` is known to name none.
 
-    Raises: ValidationError for an answer of the wrong kind or a reason that is missing.
+    Raises: ValidationError for an answer of the wrong kind or a reason that is missing; then none is answered.
     """
     reason = checked_reason(reason)
-    if question.kind == FeedQuestion.Kind.GPU:
-        _alias_gpu(question.raw, gpu, by, reason, now)
-    else:
-        _alias_place(question.raw, country)
-    same = FeedQuestion.objects.filter(kind=question.kind, raw__iexact=question.raw)
-    FeedState.objects.filter(provider__in=same.values("provider")).update(due_at=now)
+    questions = list(questions)
+    for question in {_key(question): question for question in questions}.values():
+        if question.kind == Kind.GPU:
+            _alias_gpu(question.raw, gpu, by, reason, now)
+        else:
+            _alias_place(question.raw, country, by, reason, now)
+    same = alike(questions)
+    fetch_again(same, now)
     same.update(resolved_at=now, resolved_by=by, reason=reason)
+
+
+def alike(questions: Iterable[FeedQuestion]) -> QuerySet[FeedQuestion]:
+    """The questions of all providers about the same names, however they are written."""
+    wanted = {_key(question) for question in questions}
+    every = FeedQuestion.objects.filter(kind__in={kind for kind, _ in wanted})
+    return every.filter(pk__in=[one.pk for one in every.only("kind", "raw") if _key(one) in wanted])
+
+
+def close_understood(now: datetime) -> int:
+    """Close every open question whose name has a meaning by now, however it got it; how many that are.
+
+    An alias or a GPU that was added, edited or imported answers questions that nobody looked at.
+    """
+    waiting = list(FeedQuestion.objects.filter(resolved_at=None).only("kind", "raw"))
+    if not waiting:
+        return 0
+    names, places = GpuNames.load(), Places.load()
+    understood: defaultdict[str, list[int]] = defaultdict(list)
+    for question in waiting:
+        if meaning := _meaning(question, names, places):
+            understood[meaning].append(question.pk)
+    closed = 0
+    for meaning, keys in understood.items():
+        reason = f"Understood since {now:%Y-%m-%d %H:%M} UTC: {meaning}."[:300]
+        still = FeedQuestion.objects.filter(pk__in=keys, resolved_at=None)
+        fetch_again(still, now)
+        closed += still.update(resolved_at=now, resolved_by=None, reason=reason)
+    return closed
+
+
+def fetch_again(questions: QuerySet[FeedQuestion], now: datetime) -> None:
+    """Let the lists that asked be fetched at once; one whose server failed is left the rest that it has."""
+    FeedState.objects.filter(provider__in=questions.values("provider"), failures=0).update(due_at=now)
+
+
+def _key(question: FeedQuestion) -> tuple[str, str]:
+    """What the reader of a list compares."""
+    return question.kind, gpu_names.key(question.raw) if question.kind == Kind.GPU else places.key(question.raw)
+
+
+def _meaning(question: FeedQuestion, names: GpuNames, places: Places) -> str:
+    if question.kind == Kind.GPU:
+        gpus = names.listed(question.raw)
+        return f"a name of {gpus}" if gpus else ""
+    place = places.find(question.raw)
+    return f"it means {place.country or 'no country'}" if place.understood else ""
 
 
 def _alias_gpu(raw: str, gpu: Gpu | None, by: Any, reason: str, now: datetime) -> None:
     if gpu is None:
         raise ValidationError("Choose the GPU that this name means.", "gpu_missing")
-    alias = GpuAlias(gpu=gpu, name=raw)
     if GpuAlias.objects.filter(gpu=gpu, name=raw).exists():
-        raise ValidationError(
-            f"“{raw}” is a name of {gpu} already; the memory that the offer states, or does not state, fits no single "
-            "GPU of that name.",
-            "alias_exists",
-        )
-    alias.full_clean()
-    alias.save()
+        raise ValidationError(f"“{raw}” is a name of {gpu} already.", "alias_exists")
+    _keep(GpuAlias(gpu=gpu, name=raw), by, reason, now)
     Gpu.history.bulk_history_create(
         [gpu], update=True, default_user=by, default_change_reason=f"Alias added: {reason}", default_date=now
     )
 
 
-def _alias_place(raw: str, country: str | None) -> None:
-    alias = PlaceAlias.objects.filter(name__iexact=raw).first() or PlaceAlias(name=raw)
-    alias.country = country or None
+def _alias_place(raw: str, country: str | None, by: Any, reason: str, now: datetime) -> None:
+    same = [alias for alias in PlaceAlias.objects.all() if places.key(alias.name) == places.key(raw)]
+    for alias in same or [PlaceAlias(name=raw)]:
+        alias.country = country or None
+        _keep(alias, by, reason, now)
+
+
+def _keep(alias: Any, by: Any, reason: str, now: datetime) -> None:
+    """Save the alias, with who gave it and why in its history."""
     alias.full_clean()
+    alias._history_user, alias._change_reason, alias._history_date = by, reason, now
     alias.save()

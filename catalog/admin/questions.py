@@ -17,7 +17,7 @@ from catalog import countries
 from catalog.admin.bulk import ReasonForm
 from catalog.admin.completing import complete
 from catalog.models import FeedQuestion, Gpu, GpuAlias
-from catalog.questions import REASON_LENGTH, resolve_question
+from catalog.questions import REASON_LENGTH, alike, resolve_questions
 
 Kind = FeedQuestion.Kind
 # Chosen, not left empty: that a place names no country is an answer too.
@@ -54,8 +54,8 @@ class AnswerForm(forms.Form):
         """Whether the answer was taken; otherwise the form says why not."""
         country = self.cleaned_data.get("country")
         try:
-            resolve_question(
-                self.question,
+            resolve_questions(
+                [self.question],
                 by=user,
                 reason=self.cleaned_data["reason"],
                 now=timezone.now(),
@@ -123,13 +123,12 @@ class FeedQuestionAdmin(admin.ModelAdmin):
             self.log_change(request, question, f"Answered: {form.cleaned_data['reason']}")
             messages.success(request, f"“{question.raw}” has a meaning now; the lists are fetched again at once.")
             return redirect(reverse("admin:catalog_feedquestion_changelist"))
-        same = FeedQuestion.objects.filter(kind=question.kind, raw__iexact=question.raw).select_related("provider")
         context = {
             **self.admin_site.each_context(request),
             "title": str(question),
             "opts": self.opts,
             "question": question,
-            "same": same.order_by("-count", "provider__name")[:100],
+            "same": alike([question]).select_related("provider").order_by("-count", "provider__name")[:100],
             "form": form if may_answer else None,
             "media": self.media + form.media,
         }
@@ -142,11 +141,10 @@ class FeedQuestionAdmin(admin.ModelAdmin):
         if places.count() > MOST_AT_ONCE:
             messages.error(request, f"At most {MOST_AT_ONCE} at once.")
             return
-        answered = 0
+        chosen = list(places)
         try:
-            for question in list(places):
-                resolve_question(question, by=request.user, reason=reason, now=timezone.now())
-                answered += 1
+            resolve_questions(chosen, by=request.user, reason=reason, now=timezone.now())
         except ValidationError as error:
             messages.error(request, " ".join(error.messages))
-        messages.info(request, f"Places that name no country: {answered}.")
+        else:
+            messages.info(request, f"Places that name no country: {len(chosen)}.")

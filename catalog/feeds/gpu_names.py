@@ -67,6 +67,10 @@ class GpuNames:
         """Whether the name has a meaning; where it has several, an offer's memory may still tell none of them."""
         return key(raw_name) in self._by_key
 
+    def listed(self, raw_name: str) -> str:
+        """The GPUs of the name as a sentence has them; empty for an unknown one."""
+        return _listed(self._by_key.get(key(raw_name), {}).values())
+
     def why_none(self, raw_name: str, gpu_memory_bytes: int | None) -> tuple[str, str]:
         """Why `find` gives none: a code, and a sentence that says what to do."""
         if not self.knows(raw_name):
@@ -107,7 +111,7 @@ def _listed(gpus: Iterable[Known]) -> str:
         gpu.name if gpu.nominal_gb is None or _SIZE.search(gpu.name) else f"{gpu.name} ({gpu.nominal_gb} GB)"
         for gpu in gpus
     ]
-    return " and ".join([", ".join(told[:-1]), told[-1]] if len(told) > 1 else told)
+    return " and ".join(filter(None, [", ".join(told[:-1]), *told[-1:]]))
 
 
 def _agrees(gpu: Known, size_bytes: int, *, of_several: bool) -> bool:

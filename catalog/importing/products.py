@@ -4,12 +4,21 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, ClassVar
 
+from catalog.feeds import places
 from catalog.importing.columns import Amount, Country, Lines, Reference, Text, Whole, YesNo, column
 from catalog.importing.tables import ByKey, Importable, Planned
 from catalog.models import Gpu, GpuAlias, PlaceAlias
+from catalog.questions import close_understood
 
 
-class GpuTable(Importable):
+class NameTable(Importable):
+    """Names that lists may have asked about."""
+
+    def applied(self, now: datetime) -> None:
+        close_understood(now)
+
+
+class GpuTable(NameTable):
     required: ClassVar = ("slug",)
     needed_when_new: ClassVar = ("name", "vendor")
 
@@ -61,7 +70,7 @@ class GpuTable(Importable):
             yield "sources", f"“{bad[:80]}” is not an address."
 
 
-class GpuAliasTable(Importable):
+class GpuAliasTable(NameTable):
     """An alias is there or not: nothing of it is ever changed."""
 
     required: ClassVar = ("gpu", "name")
@@ -84,7 +93,7 @@ class GpuAliasTable(Importable):
         return {(alias.gpu.slug, alias.name): alias for alias in GpuAlias.objects.select_related("gpu")}
 
 
-class PlaceAliasTable(Importable):
+class PlaceAliasTable(NameTable):
     required: ClassVar = ("name",)
 
     name = column("name", Text())
@@ -98,13 +107,13 @@ class PlaceAliasTable(Importable):
         skip_diff = True
 
     def key(self, row: Any) -> str:
-        return str(row["name"]).strip().casefold()
+        return places.key(str(row["name"]))
 
     def load(self, rows: list[Any]) -> dict[Any, PlaceAlias]:
-        return {alias.name.casefold(): alias for alias in PlaceAlias.objects.all()}
+        return {places.key(alias.name): alias for alias in PlaceAlias.objects.all()}
 
     def settle(self, instance: Any) -> None:
-        # Another case of the letters is the same spelling: the one that is there stays.
+        # What a list reads alike is the same spelling: the one that is there stays.
         if instance.before is not None:
             instance.name = instance.before["name"]
 

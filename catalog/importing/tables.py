@@ -244,9 +244,13 @@ class Importable(ModelResource):
                 for start in range(0, len(updated), CHUNK):
                     self._update(updated[start : start + CHUNK], user, reason, now)
                 self._create([each.instance for each in created], user, reason)
+                self.applied(now)
         except IntegrityError:
             fault = Fault("The catalog was changed at the same time and a row came to be twice. Upload the file again.")
             raise Unapplicable(fault) from None
+
+    def applied(self, now: datetime) -> None:
+        """What follows from the rows once they are written."""
 
     def change(self, row: Any, planned: Planned, now: datetime) -> set[str]:
         """Put what was planned into the row, which is locked and as it is now; the names of all fields to be saved.

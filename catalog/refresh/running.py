@@ -10,7 +10,7 @@ from django.utils import timezone
 from catalog.feeds import ADAPTERS, Adapter, Feed, Rejection, Unreadable
 from catalog.models import FeedRejection, FeedRun, FeedState, Provider
 from catalog.outgoing import OutgoingError
-from catalog.questions import ask
+from catalog.questions import ask, close_understood
 from catalog.refresh import sources, turns
 from catalog.refresh.applying import Applied, Applying, Clock, TimeIsUp
 from catalog.refresh.comparing import Differences, compare
@@ -152,6 +152,7 @@ def _differences(run: _Run, feed: Feed) -> Differences:
     run.record.offers = len(resolved.rows)
     if feed.seen:
         ask(run.provider, resolved.questions, resolved.examples, now=now)
+    close_understood(now)
     if not resolved.rows:
         raise _Ended(Outcome.EMPTY, *_why_empty(feed))
     accepted = is_accepted(run.provider, now)

@@ -327,7 +327,9 @@ def test_a_gpu_with_its_spellings(staff: Client) -> None:
         "sources": "https://a.example/\nhttps://b.example/",
         "aliases-TOTAL_FORMS": "2",
         "aliases-0-name": "4090",
+        "aliases-0-change_reason": "Sold as that",
         "aliases-1-name": "RTX4090",
+        "aliases-1-change_reason": "Sold as that",
     }
     assert send(staff, url, new) == {}
     gpu = Gpu.objects.get()

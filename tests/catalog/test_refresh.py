@@ -20,7 +20,7 @@ from catalog.models import (
     MemorySource,
     Provider,
 )
-from catalog.questions import resolve_question
+from catalog.questions import resolve_questions
 from catalog.version import catalog_version
 from rentals.endings import end_due_orders
 from rentals.invariants import violations
@@ -370,7 +370,7 @@ def test_an_answer_is_applied_to_every_provider_at_its_next_refresh(aspen: Provi
     staff = make_user()
     now = START + timedelta(seconds=10)
     question = FeedQuestion.objects.get(provider=aspen)
-    resolve_question(question, gpu=gpu, by=staff, reason="The maker's old name.", now=now)
+    resolve_questions([question], gpu=gpu, by=staff, reason="The maker's old name.", now=now)
     assert GpuAlias.objects.get().name == "Frobnicator 9000"
     assert not FeedQuestion.objects.filter(resolved_at=None).exists()
     assert {state.due_at for state in (aspen.feed_state, birch.feed_state)} == {now}
@@ -389,7 +389,8 @@ def test_an_unknown_place_is_kept_as_written_and_names_no_country(aspen: Provide
     assert (machine.country, machine.place_raw) == (None, "Middle Earth")
     question = FeedQuestion.objects.get()
     assert (question.kind, question.raw, question.count) == ("place", "Middle Earth", 1)
-    resolve_question(question, country="NZ", by=make_user(), reason="Filmed there.", now=START + timedelta(seconds=1))
+    soon = START + timedelta(seconds=1)
+    resolve_questions([question], country="NZ", by=make_user(), reason="Filmed there.", now=soon)
     feed(aspen, [row(1, place="Middle Earth")], Clock(START + timedelta(minutes=1)))
     assert machine_of(1).country == "NZ"
     question.refresh_from_db()
@@ -400,7 +401,7 @@ def test_an_unknown_place_is_kept_as_written_and_names_no_country(aspen: Provide
 def test_a_place_that_is_known_to_name_no_country_is_asked_about_no_more(aspen: Provider) -> None:
     feed(aspen, [row(1, place="Earth")])
     question = FeedQuestion.objects.get()
-    resolve_question(question, by=make_user(), reason="It names none.", now=START + timedelta(seconds=1))
+    resolve_questions([question], by=make_user(), reason="It names none.", now=START + timedelta(seconds=1))
     feed(aspen, [row(1, place="Earth")], Clock(START + timedelta(minutes=1)))
     question.refresh_from_db()
     assert (question.resolved_at is not None, machine_of(1).country) == (True, None)
@@ -409,7 +410,7 @@ def test_a_place_that_is_known_to_name_no_country_is_asked_about_no_more(aspen: 
 def test_a_question_whose_answer_is_taken_away_is_asked_again(aspen: Provider, gpu: Any) -> None:
     rows = [row(1), row(2, gpu="Frobnicator 9000")]
     feed(aspen, rows)
-    resolve_question(FeedQuestion.objects.get(), gpu=gpu, by=None, reason="x", now=START + timedelta(seconds=1))
+    resolve_questions([FeedQuestion.objects.get()], gpu=gpu, by=None, reason="x", now=START + timedelta(seconds=1))
     GpuAlias.objects.all().delete()
     feed(aspen, rows, Clock(START + timedelta(minutes=1)))
     assert FeedQuestion.objects.get().resolved_at is None
