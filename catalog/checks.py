@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeGuard
 from catalog import countries
 from catalog.models import MemorySource, MemoryUnit, Tier
 from catalog.units import GIB
+from catalog.visible import is_plain_line
 
 MAX_GPUS = 16
 MAX_LOTS = 100_000
@@ -47,8 +48,8 @@ def _identity(row: Mapping[str, Any]) -> Iterator[Problem]:
     name = row.get("name")
     if not isinstance(name, str) or not name.strip():
         yield Problem("name", "must be a text that is not empty.")
-    elif len(name) > 160 or not name.isprintable():
-        yield Problem("name", "must be at most 160 printable characters.")
+    elif len(name) > 160 or not is_plain_line(name):
+        yield Problem("name", "must be at most 160 printable characters, with something to see.")
     if row.get("tier") not in _TIERS:
         yield Problem("tier", f"must be one of {', '.join(Tier.values)}.")
     country = row.get("country")

@@ -29,9 +29,16 @@ def is_unseen(letter: str) -> bool:
     return not letter.isspace() and unicodedata.category(letter) in _UNSEEN
 
 
+def is_plain_line(text: str) -> bool:
+    """Whether the text is one line that can be seen and hides nothing.
+
+    >>> is_plain_line("RTX 4090"), is_plain_line("RTX\\u202e4090"), is_plain_line(" ")
+    (True, False, False)
+    """
+    return text.isprintable() and BLANKS.isdisjoint(text) and has_something_to_see(text)
+
+
 def name_to_see(text: str) -> None:
-    """Raises: ValidationError for a name that shows nothing, or that hides something."""
-    if not has_something_to_see(text):
-        raise ValidationError("Write something that can be seen.", "nothing_to_see")
-    if any(letter in BLANKS or (letter != " " and letter.isspace()) or is_unseen(letter) for letter in text):
-        raise ValidationError("Leave out what cannot be seen: other blanks and signs of formatting.", "unseen")
+    """Raises: ValidationError."""
+    if not is_plain_line(text):
+        raise ValidationError("Write one line of plain text that can be seen.", "nothing_to_see")

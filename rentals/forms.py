@@ -11,6 +11,8 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.utils import timezone
 
+from catalog.visible import is_plain_line
+
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
     from django.http import HttpRequest
@@ -23,7 +25,7 @@ def printable(text: str) -> str:
 
     Raises: ValidationError naming what to do.
     """
-    if not text.isprintable():
+    if not is_plain_line(text):
         raise ValidationError("Use letters, digits, spaces and punctuation only.", code="not_printable")
     return text
 

@@ -7,6 +7,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.core.files.uploadedfile import UploadedFile
 
+from catalog.visible import is_plain_line
 from sizing.checkpoints.errors import UnreadableModel
 from sizing.checkpoints.gguf_header import MAGIC
 from sizing.own_reading import MOST_FILES, Reading, config_bytes, read_files, weights_bytes
@@ -80,7 +81,7 @@ class OwnModelForm(forms.Form):
 
     def clean_own_name(self) -> str:
         name = self.cleaned_data["own_name"].strip()
-        if not name.isprintable():
+        if name and not is_plain_line(name):
             raise ValidationError("The name must be plain text on one line.", "invalid")
         return name
 

@@ -13,6 +13,7 @@ from django.core.exceptions import ValidationError
 
 from catalog import units
 from catalog.models import SLUG
+from catalog.visible import is_plain_line
 from sizing.checkpoints.errors import UnreadableModel
 from sizing.engine.adapters import TRAINED_PARAMETER_BYTES
 from sizing.engine.workloads import (
@@ -281,7 +282,7 @@ class WorkloadForm(InputForm):
             raise ValidationError(
                 f"The reason for the reserve must be {MAX_REASON_LENGTH} characters or less.", "max_length"
             )
-        if reason and not reason.isprintable():
+        if reason and not is_plain_line(reason):
             raise ValidationError("The reason for the reserve must be plain text on one line.", "invalid")
         return reason
 

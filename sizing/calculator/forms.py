@@ -14,6 +14,7 @@ from django.core.exceptions import ValidationError
 from django.utils.datastructures import MultiValueDict
 
 from catalog import units
+from catalog.visible import is_plain_line
 from sizing.calculator.words import FORMATS, LOADS, PURPOSES, STATES
 from sizing.engine.envelope import ESTIMATED, MAX_ENTRIES, MAX_PARAMETERS, UNKNOWN, Envelope, ReserveEntry
 from sizing.engine.stages import KEPT, MAX_STAGES, Chain, Stage
@@ -43,7 +44,7 @@ class LineField(TextField):
         text = super().clean(value)
         if len(text) > self.most:
             raise ValidationError(f"{self.label} must be {self.most} characters or less.", "max_length")
-        if not text.isprintable():
+        if text and not is_plain_line(text):
             raise ValidationError(f"{self.label} must be plain text on one line.", "invalid")
         return text
 

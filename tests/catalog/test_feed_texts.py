@@ -153,7 +153,7 @@ def test_what_can_be_seen_is_a_name(text: str) -> None:
     name_to_see(text)
 
 
-@pytest.mark.parametrize("text", ["RTX\u202e4090", "A\u200bB", "RTX\u31644090", "a\nb", "a\u3000b", "A\ufe0f"])
+@pytest.mark.parametrize("text", ["RTX\u202e4090", "A\u200bB", "RTX\u31644090", "a\nb", "a\u3000b", "A\u2800"])
 def test_a_form_refuses_what_hides_in_a_name(text: str) -> None:
     with pytest.raises(ValidationError):
         name_to_see(text)

@@ -1,0 +1,25 @@
+"""A name that shows nothing is refused wherever somebody types one."""
+
+from decimal import Decimal
+
+import pytest
+from django.core.exceptions import ValidationError
+
+from catalog.checks import machine_problems
+from rentals.forms import OrganizationNameForm, printable
+from sizing.calculator.forms import LineField
+from sizing.own_forms import OwnModelForm
+from tests.catalog.test_feed_texts import SEEN_AS_NOTHING
+
+NOTHING = [text for text in SEEN_AS_NOTHING if text.strip()]
+
+
+@pytest.mark.parametrize("text", [*NOTHING, "A\u3164B", "A\u202eB"], ids=ascii)
+def test_a_name_that_shows_nothing_or_hides_something_is_refused(text: str) -> None:
+    with pytest.raises(ValidationError):
+        printable(text)
+    with pytest.raises(ValidationError):
+        LineField(label="Name", most=80, missing="Give it a name.").clean(text)
+    assert "own_name" in OwnModelForm({"own_name": text}).errors
+    assert "organization_name" in OrganizationNameForm({"organization_name": text * 3}).errors
+    assert "name" in [problem.field for problem in machine_problems({"name": text, "hourly_usd": Decimal(1)})]
