@@ -15,6 +15,7 @@ from rentals.models import Allocation, Notice, Order
 from rentals.models.orders import Status
 from rentals.models.webhooks import EventKind
 from rentals.notices import announce
+from rentals.one_by_one import alone
 from rentals.ordering import is_lock_timeout
 from rentals.tenants import Across, across_tenants
 from rentals.webhooks_events import tell_of_order
@@ -28,16 +29,14 @@ def end_due_orders(now: datetime) -> int:
     with across_tenants(Across.END_OF_TERM):
         due = list(Order.objects.due(now).order_by("ends_at", "id").values_list("pk", flat=True))
     for order_id in due:
-        try:
-            ended += end_order(order_id, now)
-        except OperationalError as error:
-            # One machine's row held for too long must not keep the lots of all others; the next sweep tries again.
-            if not is_lock_timeout(error):
-                raise
-            logger.warning("Order %s could not be ended now.", order_id, exc_info=True)
-        except Exception:
-            # Nor must one order that cannot be told of.
-            logger.exception("Order %s cannot be ended.", order_id)
+        with alone("Order %s cannot be ended.", order_id):
+            try:
+                ended += end_order(order_id, now)
+            except OperationalError as error:
+                # One machine's row held for too long must not keep the lots of all others; the next sweep tries again.
+                if not is_lock_timeout(error):
+                    raise
+                logger.warning("Order %s could not be ended now.", order_id, exc_info=True)
     return ended
 
 

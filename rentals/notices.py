@@ -22,6 +22,7 @@ from catalog.links import page_url
 from rentals.models import Membership, Notice, Order
 from rentals.models.orders import Status
 from rentals.models.organizations import Role
+from rentals.one_by_one import alone
 from rentals.tenants import Across, across_tenants, tenant
 
 logger = logging.getLogger(__name__)
@@ -66,7 +67,8 @@ def announce_ends(now: datetime) -> int:
     with across_tenants(Across.MAILS):
         found = list(soon.order_by("ends_at", "id")[:AT_ONCE])
     for order in found:
-        with tenant(order.organization_id):
+        # First in every sweep, one that cannot be announced would keep all others from it.
+        with alone("The end of order %s cannot be announced.", order.pk), tenant(order.organization_id):
             announce(order, Notice.Kind.ENDS_SOON, now=now)
     return len(found)
 
@@ -105,7 +107,12 @@ def _send(organization_id: int, notice_id: int, connection: BaseEmailBackend, cl
         if not _still_true(notice, clock()):
             _write(notice, state=Notice.State.DROPPED)
             return False
+    try:
         message = _message(notice)
+    except Exception as error:
+        logger.exception("Notice %s cannot be put into words.", notice.pk)
+        _put_off(notice, error, clock())
+        return False
     message.connection = connection
     try:
         connection.open()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from rentals.mail import send_after_commit
 from rentals.models import Membership, Organization, SavedSearch
 from rentals.models.searches import MAX_QUERY, MAX_SEARCH_NAME
 from rentals.models.webhooks import EventKind
+from rentals.one_by_one import alone
 from rentals.own_models import shapes_of
 from rentals.policies import limits_of, policy_of
 from rentals.tenants import Across, across_tenants, tenant
@@ -31,8 +31,6 @@ from sizing.permalinks import canonical_query
 
 if TYPE_CHECKING:
     from sizing.answers import Candidate
-
-logger = logging.getLogger(__name__)
 
 MAX_SEARCHES = 20
 CHECK_EVERY = timedelta(minutes=2)
@@ -101,11 +99,8 @@ def check_saved_searches(now: datetime) -> int:
         waiting = list(due.values_list("organization", "pk", "checked_at")[:AT_ONCE])
     found = 0
     for organization_id, pk, before in waiting:
-        try:
+        with alone("The saved search %s could not be asked; it is asked again in its turn.", pk):
             found += _check(organization_id, pk, before, now)
-        except Exception:
-            # One odd search must not keep the others from being asked; it is asked again in its turn.
-            logger.exception("The saved search %s could not be asked.", pk)
     return found
 
 

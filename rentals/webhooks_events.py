@@ -10,15 +10,18 @@ import logging
 import uuid
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
+from itertools import groupby
 from typing import Any
+from uuid import UUID
 
-from django.db import DatabaseError, IntegrityError, transaction
-from django.db.models import Exists, FilteredRelation, OuterRef, Q
+from django.db import IntegrityError, transaction
+from django.db.models import Exists, F, FilteredRelation, OuterRef, Q
 
 from catalog.links import page_url
 from rentals.documents import allocation_document, instant, order_document
 from rentals.models import Allocation, Order, Organization, WebhookDelivery, WebhookEndpoint, WebhookEvent
 from rentals.models.webhooks import EventKind
+from rentals.one_by_one import alone
 from rentals.tenants import Across, across_tenants, tenant
 
 logger = logging.getLogger(__name__)
@@ -98,37 +101,56 @@ def promise(
     }
     event.body = json.dumps(envelope, ensure_ascii=False)
     event.save(force_insert=True)
-    WebhookDelivery.objects.bulk_create(
-        WebhookDelivery(
-            organization=organization, endpoint_id=pk, event=event, created_at=now, next_attempt_at=now
-        )
-        for pk in endpoints
-    )  # fmt: skip
+    _promise_to(event, endpoints, now)
     return event
 
 
+def _promise_to(event: WebhookEvent, endpoints: Iterable[int], now: datetime) -> None:
+    WebhookDelivery.objects.bulk_create(
+        WebhookDelivery(
+            organization_id=event.organization_id, endpoint_id=pk, event=event, created_at=now, next_attempt_at=now
+        )
+        for pk in endpoints
+    )  # fmt: skip
+
+
 def tell_of_ends(now: datetime) -> int:
-    """Write down the events of orders that end within a day, where somebody wants to know; how many."""
-    written = WebhookEvent.objects.filter(order=OuterRef("pk"), kind=EventKind.ORDER_ENDING.value)
+    """Tell of orders that end within a day, once each endpoint that wants to know; of how many orders.
+
+    An endpoint that is added or turned on within that day is told then: the end is still to come.
+    """
+    kind = EventKind.ORDER_ENDING
+    told = WebhookDelivery.objects.filter(
+        event__order=OuterRef("pk"), event__kind=kind.value, endpoint=OuterRef("listening")
+    )
     with across_tenants(Across.WEBHOOKS):
-        listening = WebhookEndpoint.objects.filter(enabled=True).values_list("organization", "events")
-        wanting = {organization for organization, kinds in listening if EventKind.ORDER_ENDING.value in kinds}
-        soon = Order.objects.active(now).filter(organization__in=wanting, ends_at__lte=now + ENDS_SOON)
-        soon = soon.exclude(Exists(written)).select_related("organization").order_by("ends_at", "id")
-        found = list(soon[:AT_ONCE]) if wanting else []
-    for order in found:
-        try:
-            with tenant(order.organization_id), transaction.atomic():
-                tell_of_order(order, EventKind.ORDER_ENDING, now=now)
-        except IntegrityError:
-            # Another sweep was here at the same moment: the constraint lets one of them write.
-            continue
-        except DatabaseError:
-            raise
-        except Exception:
-            # One order that cannot be told of keeps none from the others; it would be first in every sweep.
-            logger.exception("The end of order %s cannot be told of.", order.pk)
-    return len(found)
+        enabled = WebhookEndpoint.objects.filter(enabled=True).values_list("pk", "events")
+        wanting = [pk for pk, kinds in enabled if kind.value in kinds]
+        soon = Order.objects.active(now).filter(ends_at__lte=now + ENDS_SOON)
+        soon = soon.annotate(listening=F("organization__webhook_endpoints")).filter(listening__in=wanting)
+        soon = soon.exclude(Exists(told)).order_by("ends_at", "id", "listening")
+        found = list(soon.values_list("organization", "pk", "listening")[:AT_ONCE]) if wanting else []
+    orders = [(order, [row[2] for row in rows]) for order, rows in groupby(found, key=lambda row: row[:2])]
+    for (organization_id, order_id), endpoints in orders:
+        with alone("The end of order %s cannot be told of.", order_id):
+            _tell_of_end(organization_id, order_id, endpoints, now)
+    return len(orders)
+
+
+def _tell_of_end(organization_id: int, order_id: UUID, endpoints: list[int], now: datetime) -> None:
+    kind = EventKind.ORDER_ENDING
+    try:
+        with tenant(organization_id), transaction.atomic():
+            order = Order.objects.select_related("organization").get(pk=order_id)
+            event = WebhookEvent.objects.filter(order=order, kind=kind.value).first()
+            if event is not None:
+                _promise_to(event, endpoints, now)
+            else:
+                data = {"order": _order(order, None, now)}
+                promise(order.organization, kind.value, data, endpoints, now=now, order=order)
+    except IntegrityError:
+        # Another sweep was here at the same moment, or the endpoint is gone: the next sweep sees what is left to tell.
+        logger.info("The end of order %s is told by another sweep.", order_id)
 
 
 def _listening(organization: Organization) -> list[tuple[int, list[str]]]:

@@ -7,13 +7,13 @@ from datetime import timedelta
 import pytest
 from django.core import mail
 from django.core.mail.backends.locmem import EmailBackend
-from django.db import IntegrityError, transaction
+from django.db import DataError, IntegrityError, connection, transaction
 from django.test import override_settings
 
 from config.settings import redis_cache
 from rentals.endings import end_due_orders
 from rentals.invariants import violations
-from rentals.models import Membership, Notice, Order
+from rentals.models import Membership, Notice, Order, Organization
 from rentals.notices import MAX_ATTEMPTS, announce, announce_ends, send_notices
 from tests.factories import make_api_key, make_machine, make_member, make_order, make_user
 
@@ -111,6 +111,33 @@ def test_a_day_before_the_end_is_announced_once_and_never_after_the_end(acme, be
     assert [subject for _, subject in outbox() if "24 hours" in subject] == (
         [f"[Berth] Order {order.reference} ends in less than 24 hours"] if told else []
     )
+
+
+def test_one_end_that_cannot_be_announced_keeps_none_from_another(acme, globex, now):
+    first = make_order(acme, placement={"now": now - timedelta(hours=1)})
+    second = make_order(globex, placement={"now": now})
+
+    def refuse(execute, sql, params, many, context):
+        if sql.startswith("INSERT") and acme.owner.email in params:
+            raise DataError("a value that the database does not take")
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(refuse):
+        announce_ends(first.ends_at - timedelta(minutes=1))
+    assert [kind for kind, _ in kinds(first)] == ["placed"]
+    assert [kind for kind, _ in kinds(second)] == ["ends_soon", "placed"]
+
+
+def test_one_mail_that_cannot_be_put_into_words_is_tried_again_and_keeps_none_from_another(acme, globex, now):
+    order = make_order(acme, placement={"now": now})
+    make_order(globex, placement={"now": now + timedelta(seconds=1)})
+    # There is no page of such a name that a mail could lead to.
+    Organization.objects.filter(pk=acme.pk).update(slug="no slug")
+    assert send(now + timedelta(seconds=1)) == 1
+    notice = Notice.objects.get(order=order)
+    assert (notice.state, notice.attempts) == ("pending", 1)
+    assert "NoReverseMatch" in notice.error
+    assert [to for to, _ in outbox()] == [globex.owner.email]
 
 
 def test_what_was_written_before_the_end_is_not_sent_after_it(acme, server):

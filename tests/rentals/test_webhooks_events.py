@@ -11,7 +11,7 @@ from rentals.cancellations import cancel_order
 from rentals.endings import end_due_orders
 from rentals.errors import SoldOut
 from rentals.invariants import violations
-from rentals.models import Organization, WebhookEvent
+from rentals.models import Organization, WebhookDelivery, WebhookEndpoint, WebhookEvent
 from rentals.webhooks_endpoints import (
     MAX_ENDPOINTS,
 )
@@ -134,6 +134,29 @@ def test_one_end_that_cannot_be_told_of_keeps_none_from_another(acme, globex, re
     Organization.objects.filter(pk=acme.pk).update(slug="no slug")
     tell_of_ends(first.ends_at - timedelta(hours=1))
     assert kinds().count("order.ending") == 1
+
+
+def test_an_end_is_told_once_to_each_endpoint_also_to_one_that_is_added_or_turned_on_late(acme, receiver, now):
+    """The end is still to come: who listens now wants to know of it."""
+    order = make_order(acme, placement={"now": now})
+    first, off = make_endpoint(acme, receiver.url), make_endpoint(acme, receiver.url, enabled=False)
+    other = make_endpoint(acme, receiver.url, events=["order.ended"])
+    moment = order.ends_at - timedelta(hours=20)
+
+    def told():
+        tell_of_ends(moment)
+        assert tell_of_ends(moment) == 0
+        return sorted(WebhookDelivery.objects.values_list("endpoint", flat=True))
+
+    assert told() == [first.pk]
+    late = make_endpoint(acme, receiver.url)
+    assert told() == [first.pk, late.pk]
+    WebhookEndpoint.objects.filter(pk=off.pk).update(enabled=True)
+    assert told() == sorted([first.pk, late.pk, off.pk])
+    assert kinds() == ["order.ending"]
+    assert not other.deliveries.exists()
+    make_endpoint(acme, receiver.url)
+    assert tell_of_ends(order.ends_at) == 0
 
 
 def test_what_nobody_chose_is_not_written(acme, globex, receiver, now):
