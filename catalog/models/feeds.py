@@ -11,6 +11,7 @@ from simple_history.models import HistoricalRecords
 
 from catalog.feeds.places import key
 from catalog.models.listings import Machine, Provider, known_country
+from catalog.visible import name_to_see
 
 
 class FeedState(models.Model):
@@ -161,7 +162,7 @@ class FeedQuestion(models.Model):
 class PlaceAlias(models.Model):
     """What a way of writing a place means; without a country it is known to name none ("Earth")."""
 
-    name = models.CharField(max_length=200)
+    name = models.CharField(max_length=200, validators=[name_to_see])
     country = models.CharField(
         max_length=2, null=True, blank=True, validators=[known_country], help_text="Empty: it names no country."
     )

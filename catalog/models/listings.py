@@ -14,6 +14,7 @@ from simple_history.models import HistoricalRecords
 
 from catalog import countries, pricing, units
 from catalog.querysets import FRESH_FOR, MachineQuerySet
+from catalog.visible import name_to_see
 
 if TYPE_CHECKING:
     from catalog.models.feeds import FeedAbsence
@@ -82,7 +83,7 @@ class Gpu(models.Model):
     """
 
     slug = models.CharField(max_length=64, unique=True, validators=[slug_validator])
-    name = models.CharField(max_length=120, unique=True)
+    name = models.CharField(max_length=120, unique=True, validators=[name_to_see])
     vendor = models.CharField(max_length=40)
     architecture = models.CharField(max_length=40, blank=True)
     form_factor = models.CharField(max_length=40, blank=True)
@@ -133,7 +134,7 @@ class GpuAlias(models.Model):
     """Another spelling of a GPU. One spelling may belong to several GPUs: then memory must tell them apart."""
 
     gpu = models.ForeignKey(Gpu, on_delete=models.CASCADE, related_name="aliases")
-    name = models.CharField(max_length=120)
+    name = models.CharField(max_length=120, validators=[name_to_see])
 
     history = HistoricalRecords()
 
@@ -151,7 +152,7 @@ class Provider(models.Model):
     """Who operates machines. Without a feed its machines are declared by the operator and never age."""
 
     slug = models.CharField(max_length=64, unique=True, validators=[slug_validator])
-    name = models.CharField(max_length=120, unique=True)
+    name = models.CharField(max_length=120, unique=True, validators=[name_to_see])
     website = models.URLField(blank=True)
     invented = models.BooleanField(
         default=False, help_text="A demo provider: its machines do not exist, and pages say so."
@@ -198,7 +199,7 @@ class Machine(models.Model):
     memory is never recommended.
     """
 
-    name = models.CharField(max_length=160)
+    name = models.CharField(max_length=160, validators=[name_to_see])
     provider = models.ForeignKey(Provider, on_delete=models.PROTECT, related_name="machines")
     external_id = models.CharField(
         max_length=120, null=True, blank=True, editable=False, help_text="The provider's own name of the offer."
@@ -389,7 +390,7 @@ class Option(models.Model):
     """Something sold beside a machine, such as storage: a price per lot and day."""
 
     slug = models.CharField(max_length=64, unique=True, validators=[slug_validator])
-    name = models.CharField(max_length=120, unique=True)
+    name = models.CharField(max_length=120, unique=True, validators=[name_to_see])
     description = models.CharField(max_length=300, blank=True)
     price_per_lot_day_usd = models.DecimalField("price per lot and day (USD)", max_digits=12, decimal_places=6)
     max_quantity = models.PositiveSmallIntegerField(default=1, validators=[MinValueValidator(1)])

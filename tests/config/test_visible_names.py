@@ -6,6 +6,7 @@ import pytest
 from django.core.exceptions import ValidationError
 
 from catalog.checks import machine_problems
+from catalog.models import Gpu, GpuAlias, Machine, Option, PlaceAlias, Provider
 from rentals.forms import OrganizationNameForm, printable
 from sizing.calculator.forms import LineField
 from sizing.own_forms import OwnModelForm
@@ -23,3 +24,11 @@ def test_a_name_that_shows_nothing_or_hides_something_is_refused(text: str) -> N
     assert "own_name" in OwnModelForm({"own_name": text}).errors
     assert "organization_name" in OrganizationNameForm({"organization_name": text * 3}).errors
     assert "name" in [problem.field for problem in machine_problems({"name": text, "hourly_usd": Decimal(1)})]
+
+
+@pytest.mark.parametrize("model", [Gpu, GpuAlias, Machine, Option, PlaceAlias, Provider])
+@pytest.mark.parametrize("text", NOTHING, ids=ascii)
+def test_no_row_of_the_catalog_has_a_name_that_shows_nothing(model: type, text: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        model(name=text).clean_fields()
+    assert "Write one line of plain text that can be seen." in refused.value.message_dict["name"]
