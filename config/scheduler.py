@@ -1,11 +1,13 @@
-"""Periodic work without Redis: a thread of the serving process does what Celery beat and a worker do in production.
+"""Periodic work without Redis: threads of the serving process do what Celery beat and a worker do in production.
 
-It reads the same CELERY_BEAT_SCHEDULE and runs the same tasks, one after the other. config/gunicorn.py starts it, so
-that management commands and tests never have one unasked.
+They read the same CELERY_BEAT_SCHEDULE and run the same tasks, each line of it in a thread of its own: while a task
+waits for somebody's server, terms end and mails go out. config/gunicorn.py starts them, so that management commands and
+tests never have any unasked.
 """
 
 import logging
 import threading
+import time
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -54,37 +56,38 @@ class Entry:
 
 
 class Scheduler:
-    """Drives a schedule in a thread of its own from `start` until `stop`; both may be called twice."""
+    """Drives a schedule in threads of its own from `start` until `stop`; both may be called twice."""
 
     def __init__(self, app: Celery, schedule: Mapping[str, Mapping[str, Any]]) -> None:
         self._app = app
         self._schedule = schedule
         self._stopping = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._threads: list[threading.Thread] = []
 
     def start(self) -> None:
-        if self._thread is None:
+        if self._threads:
+            return
+        for name, spec in self._schedule.items():
             # Daemon: a task that hangs must not keep the process from ending.
-            self._thread = threading.Thread(target=self._drive, name="scheduler", daemon=True)
-            self._thread.start()
+            thread = threading.Thread(target=self._drive, args=(name, spec), name=f"scheduler: {name}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
 
     def stop(self, timeout: float = 5) -> None:
-        """Ask the thread to end and give the task in hand `timeout` seconds."""
+        """Ask the threads to end and give the tasks in hand `timeout` seconds together."""
         self._stopping.set()
-        if self._thread is not None:
-            self._thread.join(timeout)
+        until = time.monotonic() + timeout
+        for thread in self._threads:
+            thread.join(max(until - time.monotonic(), 0))
 
-    def _drive(self) -> None:
-        entries = [Entry(self._app, name, spec) for name, spec in self._schedule.items()]
+    def _drive(self, name: str, spec: Mapping[str, Any]) -> None:
+        entry = Entry(self._app, name, spec)
         while True:
-            waits = [self._ask(entry) for entry in entries]
-            wait = min(waits, default=LONGEST_WAIT_SECONDS)
+            wait = self._ask(entry)
             if self._stopping.wait(min(max(wait, SHORTEST_WAIT_SECONDS), LONGEST_WAIT_SECONDS)):
                 return
 
     def _ask(self, entry: Entry) -> float:
-        if self._stopping.is_set():
-            return LONGEST_WAIT_SECONDS
         try:
             return entry.run_if_due(self._app)
         except Exception:

@@ -172,7 +172,7 @@ def _every(seconds: int, task: str) -> dict[str, Any]:
     return {"task": task, "schedule": timedelta(seconds=seconds), "options": {"expires": seconds}}
 
 
-# The one schedule: Celery beat drives it, or the thread of config/scheduler.py. Intervals, so no clock change matters.
+# The one schedule: Celery beat drives it, or the threads of config/scheduler.py. Intervals, so no clock change matters.
 # Mails are rows that a task sends: nothing of a web request waits for the broker or for a mail server.
 CELERY_BEAT_SCHEDULE = {
     # Often, because it only looks who is due; a provider's own interval and back-off say when that is.
@@ -188,7 +188,7 @@ CELERY_BEAT_SCHEDULE = {
     "check-saved-searches": _every(30, "rentals.tasks.check_saved_searches"),
     "prune-webhooks": _every(3600, "rentals.tasks.prune_webhooks"),
 }
-# Without Redis there is no worker and no beat: a thread of the web process drives the same schedule.
+# Without Redis there is no worker and no beat: threads of the web process drive the same schedule.
 IN_PROCESS_SCHEDULER = env.bool("IN_PROCESS_SCHEDULER", default=not REDIS_URL)
 
 # --- Accounts -----------------------------------------------------------------------------------------------------

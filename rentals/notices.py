@@ -31,7 +31,7 @@ ENDS_SOON = timedelta(hours=24)
 # Doubling from a minute to an hour: about a day of a mail server's absence is bridged.
 MAX_ATTEMPTS = 30
 FIRST_WAIT, LONGEST_WAIT = timedelta(minutes=1), timedelta(hours=1)
-# One sweep's share, so that ends of terms wait behind no long queue where one thread does all periodic work.
+# One sweep's share, so that it comes to an end while many more are written.
 AT_ONCE = 200
 # The server may have taken the mail before it fell silent: nobody can tell, so it is not sent again.
 _UNCERTAIN = (smtplib.SMTPServerDisconnected, TimeoutError)

@@ -96,13 +96,34 @@ def test_a_task_that_fails_is_logged_and_stops_nobody(
     assert "c-working" not in caplog.text
 
 
-def test_stopping_ends_the_thread_and_starting_twice_makes_no_second_one(app: Celery, running: list[Scheduler]) -> None:
+def test_stopping_ends_the_threads_and_starting_twice_makes_no_more_of_them(
+    app: Celery, running: list[Scheduler]
+) -> None:
     before = threading.active_count()
-    scheduler = start(app, running, {})
+    never = {"task": "nobody.wrote.this", "schedule": timedelta(hours=1)}
+    scheduler = start(app, running, {"one": never, "another": never})
     scheduler.start()
-    assert threading.active_count() == before + 1
+    assert threading.active_count() == before + 2
     scheduler.stop(timeout=DEADLINE_SECONDS)
     assert threading.active_count() == before
+
+
+def test_a_task_that_waits_for_somebodys_server_holds_up_no_other(app: Celery, running: list[Scheduler]) -> None:
+    counter, over = Counter(enough=3), threading.Event()
+
+    @app.task(name="slow", shared=False)
+    def slow() -> None:
+        over.wait(DEADLINE_SECONDS)
+
+    @app.task(name="quick", shared=False)
+    def quick() -> None:
+        counter()
+
+    soon = timedelta(seconds=0.1)
+    start(app, running, {"slow": {"task": "slow", "schedule": soon}, "quick": {"task": "quick", "schedule": soon}})
+    reached = counter.reached.wait(DEADLINE_SECONDS / 2)
+    over.set()
+    assert reached
 
 
 def test_every_entry_of_the_real_schedule_names_a_task_that_exists(settings) -> None:
