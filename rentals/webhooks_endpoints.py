@@ -105,7 +105,7 @@ def change_endpoint(manager: Membership, endpoint_id: int, wish: Wish, *, now: d
         if not changed:
             return endpoint
         if "url" in changed or changed.get("enabled"):
-            changed |= {"failing_since": None, "given_up_at": None, "next_send_at": now}
+            changed |= {"failing_since": None, "given_up_at": None, "given_up_why": "", "next_send_at": now}
         for name, value in changed.items():
             setattr(endpoint, name, value)
         endpoint.save(update_fields=changed)

@@ -1,8 +1,9 @@
 """Sending what waits for webhook endpoints: each by itself, none in the way of another, until it answers with 2xx.
 
-A sweep takes the endpoints in hand that have something due, one request to each at a time, all of them side by side.
-The claim is one conditional update, committed before the request; what came of it is written after. A worker that dies
-in between leaves the delivery due, and it is sent again under the same id once the claim has run out: at least once.
+A sweep takes the endpoints in hand that have something due, one request to each at a time, all of them side by side,
+and looks for more while it waits: an endpoint that is slow, or dead, delays itself alone. The claim is one conditional
+update, committed before the request; what came of it is written after. A worker that dies in between leaves the
+delivery due, and it is sent again under the same id once the claim has run out: at least once.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from http import HTTPStatus
 
 from django.db import transaction
 from django.db.models import F, Min, Q
@@ -43,11 +45,18 @@ CLAIM = timedelta(minutes=2)
 # An endpoint that gave no answer at all is left alone for so long, or each of its events would cost a time limit.
 REST = timedelta(minutes=1)
 SIDE_BY_SIDE = 32
-# A sweep takes no further work after this, so that other periodic work has its turn where one thread does it all.
+# The others are left for endpoints that answered last: many dead ones at once use up half of a sweep.
+FAILING_SIDE_BY_SIDE = 16
+LOOKS_AGAIN_AFTER_SECONDS = 1.0
+# While requests are on their way a sweep takes what becomes due, after a while from those alone that answered last: it
+# comes to an end, and mostly with no slow one left to wait for.
 TAKES_WORK_FOR_SECONDS = 10.0
+TAKES_SOUND_FOR_SECONDS = 30.0
 KEPT_FOR = timedelta(days=30)
 _PRUNED_AT_ONCE = 500
 _MOST_BYTES = 16 * 1024
+# Whose Retry-After is about how much comes, not about this one message.
+_ASKS_TO_WAIT = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
 
 Clock = Callable[[], datetime]
 State = WebhookDelivery.State
@@ -66,40 +75,54 @@ class Shot:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a request. `problem` is empty when it was delivered; `status` None when there was no answer."""
+    """What came of a request. `problem` is empty when it was delivered; `status` None when there was no answer.
+
+    `rest` is for how long the receiver asked to be left alone, `gone` whether it asked so for ever.
+    """
 
     milliseconds: int
     status: int | None = None
     problem: str = ""
     answer: str = ""
+    rest: timedelta = timedelta(0)
+
+    @property
+    def gone(self) -> bool:
+        return self.status == HTTPStatus.GONE
 
 
 def send_webhooks(clock: Clock) -> int:
-    """Send what is due; how many were delivered."""
-    stops_at = time.monotonic() + TAKES_WORK_FOR_SECONDS
-    waiting = _endpoints_due(clock())
-    if not waiting:
-        return 0
+    """Send what is due, and what becomes due while requests are on their way; how many were delivered."""
+    begun = time.monotonic()
     delivered = 0
     with ThreadPoolExecutor(SIDE_BY_SIDE, thread_name_prefix="webhook") as pool:
         flying: dict[Future[Outcome], Shot] = {}
 
         def take(organization_id: int, endpoint_id: int) -> None:
-            if time.monotonic() < stops_at and (shot := claim(organization_id, endpoint_id, clock())):
-                flying[pool.submit(request, shot)] = shot
-
-        for organization_id, endpoint_id in waiting:
             with _alone(endpoint_id):
-                take(organization_id, endpoint_id)
+                if shot := claim(organization_id, endpoint_id, clock()):
+                    flying[pool.submit(request, shot)] = shot
+
+        looked_at = begun
+        for each in _endpoints_due(clock(), SIDE_BY_SIDE, FAILING_SIDE_BY_SIDE):
+            take(*each)
         while flying:
-            done, _ = wait(flying, return_when=FIRST_COMPLETED)
+            done, _ = wait(flying, timeout=LOOKS_AGAIN_AFTER_SECONDS, return_when=FIRST_COMPLETED)
+            takes_all = time.monotonic() - begun < TAKES_WORK_FOR_SECONDS
+            takes_sound = time.monotonic() - begun < TAKES_SOUND_FOR_SECONDS
             for future in done:
                 shot, outcome = flying.pop(future), future.result()
                 with _alone(shot.endpoint.pk):
                     note(shot, outcome, clock())
                     delivered += not outcome.problem
-                    if outcome.status is not None:
-                        take(shot.endpoint.organization_id, shot.endpoint.pk)
+                if takes_all if outcome.problem else takes_sound:
+                    take(shot.endpoint.organization_id, shot.endpoint.pk)
+            if takes_sound and (not flying or time.monotonic() - looked_at >= LOOKS_AGAIN_AFTER_SECONDS):
+                looked_at = time.monotonic()
+                failing = sum(shot.endpoint.failing_since is not None for shot in flying.values())
+                most_failing = FAILING_SIDE_BY_SIDE - failing if takes_all else 0
+                for each in _endpoints_due(clock(), SIDE_BY_SIDE - len(flying), most_failing):
+                    take(*each)
     return delivered
 
 
@@ -158,7 +181,9 @@ def request(shot: Shot) -> Outcome:
     except Exception:
         logger.exception("A request to the webhook endpoint %s could not be made.", shot.endpoint.pk)
         return Outcome(took(), problem="The request could not be made.")
-    return Outcome(took(), fetched.status, _problem(fetched.status), _beginning(fetched.content))
+    asked = (fetched.retry_after or 0) if fetched.status in _ASKS_TO_WAIT else 0
+    rest = min(timedelta(seconds=asked), WAITS[-1])
+    return Outcome(took(), fetched.status, _problem(fetched.status), _beginning(fetched.content), rest)
 
 
 def note(shot: Shot, outcome: Outcome, now: datetime) -> None:
@@ -178,7 +203,7 @@ def note(shot: Shot, outcome: Outcome, now: datetime) -> None:
             answer=outcome.answer,
         )
         if outcome.problem:
-            _plan(shot.delivery, now)
+            _plan(shot.delivery, outcome, now)
         else:
             delivered = WebhookDelivery.objects.filter(pk=shot.delivery.pk)
             delivered.update(state=State.DELIVERED, tries=F("tries") + 1, finished_at=now)
@@ -200,8 +225,10 @@ def prune(now: datetime) -> int:
     return pruned
 
 
-def _endpoints_due(now: datetime) -> list[tuple[int, int]]:
+def _endpoints_due(now: datetime, most: int, most_failing: int) -> list[tuple[int, int]]:
     """(organization, endpoint), those that answered last first, so that dead ones never use up a sweep."""
+    if most <= 0:
+        return []
     due = WebhookDelivery.objects.filter(
         state=State.PENDING,
         next_attempt_at__lte=now,
@@ -209,35 +236,39 @@ def _endpoints_due(now: datetime) -> list[tuple[int, int]]:
         endpoint__next_send_at__lte=now,
     )
     with across_tenants(Across.WEBHOOKS):
-        found = (
+        found = list(
             due.order_by()
             .values_list("organization", "endpoint")
             .annotate(failing=F("endpoint__failing_since"), first=Min("next_attempt_at"))
-            .order_by(F("failing").asc(nulls_first=True), "first")
+            .order_by(F("failing").asc(nulls_first=True), "first")[:most]
         )
-        return [(organization, endpoint) for organization, endpoint, *_ in found[:SIDE_BY_SIDE]]
+    sound = [each for each in found if each[2] is None]
+    failing = [each for each in found if each[2] is not None][: max(most_failing, 0)]
+    return [(organization, endpoint) for organization, endpoint, *_ in sound + failing]
 
 
-def _plan(delivery: WebhookDelivery, now: datetime) -> None:
+def _plan(delivery: WebhookDelivery, outcome: Outcome, now: datetime) -> None:
     """The next attempt, or the end. A replay that was asked for meanwhile stays as it is."""
     waiting = WebhookDelivery.objects.filter(pk=delivery.pk, state=State.PENDING, tries=delivery.tries)
     waiting = waiting.filter(next_attempt_at=delivery.next_attempt_at)
     if delivery.tries < len(WAITS):
-        waiting.update(tries=delivery.tries + 1, next_attempt_at=now + WAITS[delivery.tries])
+        pause = max(WAITS[delivery.tries], outcome.rest)
+        waiting.update(tries=delivery.tries + 1, next_attempt_at=now + pause)
     else:
         waiting.update(tries=delivery.tries + 1, state=State.FAILED, finished_at=now)
 
 
 def _let_go(endpoint: WebhookEndpoint, shot: Shot, outcome: Outcome, now: datetime) -> None:
     if endpoint.next_send_at == shot.until:
-        endpoint.next_send_at = now if outcome.status is not None else now + REST
+        endpoint.next_send_at = now + (outcome.rest if outcome.status is not None else REST)
     if not outcome.problem:
         endpoint.failing_since = None
     elif endpoint.failing_since is None:
         endpoint.failing_since = now
     endpoint.save(update_fields=["next_send_at", "failing_since"])
     if outcome.problem:
-        turn_off_if_dead(endpoint, now)
+        # Who is gone is the address that was asked: another may have been entered meanwhile.
+        turn_off_if_dead(endpoint, now, gone=outcome.gone and endpoint.url == shot.endpoint.url)
 
 
 def _problem(status: int) -> str:
@@ -245,6 +276,8 @@ def _problem(status: int) -> str:
         return ""
     if 300 <= status < 400:
         return f"It redirects ({status}). Redirects are not followed: give the address that answers itself."
+    if status == HTTPStatus.GONE:
+        return "It answers 410, which says that it is gone for good."
     return f"It answers {status}; only 2xx counts as delivered."
 
 

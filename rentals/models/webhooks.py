@@ -46,6 +46,10 @@ class WebhookEndpoint(models.Model):
     worker that has the endpoint in hand puts it off, so that nobody else sends to it meanwhile.
     """
 
+    class GivenUp(models.TextChoices):
+        FAILED = "failed", "Nothing was answered with success for days"
+        GONE = "gone", "It answered that it is gone"
+
     organization = models.ForeignKey(Organization, on_delete=models.PROTECT, related_name="webhook_endpoints")
     url = models.CharField(max_length=MAX_URL)
     description = models.CharField(max_length=MAX_DESCRIPTION, blank=True)
@@ -63,6 +67,7 @@ class WebhookEndpoint(models.Model):
     next_send_at = models.DateTimeField()
     failing_since = models.DateTimeField(null=True, blank=True, help_text="The first failure since the last success.")
     given_up_at = models.DateTimeField(null=True, blank=True, help_text="When it was turned off because it failed.")
+    given_up_why = models.CharField(max_length=6, choices=GivenUp, blank=True)
 
     objects = TenantQuerySet.as_manager()
 

@@ -10,7 +10,8 @@ from django.core import mail
 
 from rentals import tasks
 from rentals.invariants import violations
-from rentals.models import AuditEvent, Order, WebhookAttempt, WebhookDelivery, WebhookEndpoint, WebhookEvent
+from rentals.models import AuditEvent, Membership, Order, WebhookAttempt, WebhookDelivery, WebhookEndpoint, WebhookEvent
+from rentals.webhooks_endpoints import Wish, change_endpoint
 from rentals.webhooks_failing import DEAD_AFTER
 from rentals.webhooks_sending import CLAIM, REST, WAITS, claim, note, request, send_webhooks
 from rentals.webhooks_signing import seal
@@ -175,6 +176,108 @@ def test_a_slow_endpoint_holds_up_neither_orders_nor_another_endpoint(acme, glob
         assert not slow.received
         assert send(now) == 4
     assert Order.objects.filter(status="active").count() == 4
+
+
+def test_what_happens_while_a_slow_endpoint_is_waited_for_is_sent_to_the_others_meanwhile(acme, globex, settings, now):
+    with receiving(settings) as slow, receiving(settings) as quick:
+        make_endpoint(acme, slow.url, now=now)
+        make_endpoint(globex, quick.url, now=now)
+
+        def answer(came):
+            until(lambda: len(quick.received) == 1, 9)
+            return 200, {}, b""
+
+        def clock():
+            # The sweep asks for the time while it waits: then something happens in the other organization.
+            if slow.received and not happened:
+                happened.append(make_order(globex, placement={"now": now}))
+            return now
+
+        slow.answer, happened = answer, []
+        make_order(acme, placement={"now": now})
+        assert send_webhooks(clock) == 2
+
+
+def test_many_dead_endpoints_leave_half_of_a_sweep_to_the_others(acme, globex, settings, now, monkeypatch):
+    monkeypatch.setattr("rentals.webhooks_sending.SIDE_BY_SIDE", 2)
+    monkeypatch.setattr("rentals.webhooks_sending.FAILING_SIDE_BY_SIDE", 1)
+    with receiving(settings) as dead, receiving(settings) as sound:
+        for _ in range(3):
+            endpoint = make_endpoint(acme, dead.url, now=now)
+            WebhookEndpoint.objects.filter(pk=endpoint.pk).update(failing_since=now)
+        make_endpoint(globex, sound.url, now=now)
+
+        def answer(came):
+            until(lambda: len(sound.received) == 1, 9)
+            return 200, {}, b""
+
+        def clock():
+            if dead.received and not happened:
+                happened.append(make_order(globex, placement={"now": now}))
+            return now
+
+        dead.answer, happened = answer, []
+        make_order(acme, placement={"now": now})
+        assert send_webhooks(clock) == 4
+
+
+@pytest.mark.parametrize(
+    ("status", "asked", "waited"),
+    [
+        (429, "600", timedelta(minutes=10)),
+        (503, "5", WAITS[0]),
+        (503, "999999", timedelta(hours=24)),
+        (503, "soon", WAITS[0]),
+        (500, "600", WAITS[0]),
+    ],
+)
+def test_a_receiver_that_asks_to_be_left_alone_is_for_as_long(acme, endpoint, receiver, now, status, asked, waited):
+    receiver.answer = lambda came: (status, {"Retry-After": asked}, b"")
+    make_order(acme, placement={"now": now})
+    send(now)
+    assert WebhookDelivery.objects.get().next_attempt_at == now + waited
+    # What happens meanwhile waits too, where more than one message was meant.
+    make_order(acme, placement={"now": now})
+    send(now + timedelta(seconds=4))
+    assert len(receiver.received) == (2 if status == 500 or asked == "soon" else 1)
+    receiver.answer = lambda came: (200, {}, b"")
+    assert send(now + max(waited, timedelta(seconds=4) + WAITS[0])) == 2
+
+
+def test_an_endpoint_that_says_it_is_gone_is_turned_off_at_once_and_the_owners_are_told(
+    acme, endpoint, receiver, client, now, django_capture_on_commit_callbacks
+):
+    receiver.answer = lambda came: (410, {}, b"")
+    for _ in range(2):
+        make_order(acme, placement={"now": now})
+    with django_capture_on_commit_callbacks(execute=True):
+        send(now)
+    assert len(receiver.received) == 1
+    endpoint.refresh_from_db()
+    assert (endpoint.enabled, endpoint.given_up_at, endpoint.given_up_why) == (False, now, "gone")
+    assert set(WebhookDelivery.objects.values_list("state", flat=True)) == {"dropped"}
+    assert [message.to for message in mail.outbox] == [[acme.owner.email]]
+    assert "410 Gone" in mail.outbox[0].body
+    assert AuditEvent.objects.get(action="webhook.given_up").data["why"] == "gone"
+    client.force_login(acme.owner)
+    shown = client.get(f"/o/acme/webhooks/{endpoint.pk}/").content.decode()
+    assert "It answered “410 Gone”" in shown
+    assert "Turned off: it is gone" in shown
+    manager = Membership.objects.get(organization=acme, user=acme.owner)
+    change_endpoint(manager, endpoint.pk, Wish(endpoint.url, tuple(endpoint.events)), now=now)
+    endpoint.refresh_from_db()
+    assert (endpoint.enabled, endpoint.given_up_at, endpoint.given_up_why) == (True, None, "")
+
+
+def test_an_address_that_is_gone_does_not_turn_off_the_one_that_was_entered_meanwhile(acme, endpoint, receiver, now):
+    receiver.answer = lambda came: (410, {}, b"")
+    make_order(acme, placement={"now": now})
+    shot = claim(acme.pk, endpoint.pk, now)
+    outcome = request(shot)
+    WebhookEndpoint.objects.filter(pk=endpoint.pk).update(url="https://example.com/other")
+    note(shot, outcome, now)
+    endpoint.refresh_from_db()
+    assert endpoint.enabled
 
 
 @pytest.mark.timeout(60)
