@@ -6,8 +6,9 @@ from datetime import datetime
 from catalog.feeds import fields
 from catalog.feeds.fields import Row
 from catalog.feeds.json_rows import Body
-from catalog.feeds.offers import Feed, Offer, Rejection
+from catalog.feeds.offers import LONGEST_EXTERNAL_ID, Feed, Offer, Rejection
 from catalog.feeds.overlaps import settle
+from catalog.feeds.texts import shown
 
 
 def read_rows(
@@ -31,13 +32,23 @@ def read_rows(
         try:
             read = reader(raw)
             for one in offers_of(read, seen, now):
-                if isinstance(one, Offer):
+                if isinstance(one, Offer) and len(one.external_id) <= LONGEST_EXTERNAL_ID:
                     found.append(one)
                 else:
-                    rejections.append(_rejection(seen, read, one))
+                    rejections.append(_rejection(seen, read, _too_long(one) if isinstance(one, Offer) else one))
         except fields.Fault as fault:
             rejections.append(_rejection(seen, read, fault))
     return settle(seen, found, rejections, truncated=seen == most_asked)
+
+
+def _too_long(offer: Offer) -> fields.Fault:
+    """An adapter may make an id of several values, each of which is fine alone."""
+    length = len(offer.external_id)
+    return fields.Fault(
+        "id_invalid",
+        f"What tells the offer from others, {shown(offer.external_id)}, has {length} characters; Berth keeps "
+        f"{LONGEST_EXTERNAL_ID} at most.",
+    )
 
 
 def _rejection(number: int, read: object, fault: fields.Fault) -> Rejection:

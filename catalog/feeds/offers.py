@@ -27,8 +27,8 @@ LEAST_USD_PER_GPU_HOUR = Decimal("0.001")
 MOST_MEMORY_BYTES = 2 * 2**40
 LEAST_MEMORY_BYTES = 2**28
 
-# Of a machine's name.
-LONGEST_NAME = 160
+# Of a machine's name, and of the provider's own name of it.
+LONGEST_NAME, LONGEST_EXTERNAL_ID = 160, 120
 LONGEST_TERM_DAYS = 30
 # An order may come as late as a listing counts as fresh, and its term must still end in time.
 ORDER_SLACK = timedelta(minutes=5)

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -94,8 +94,7 @@ def _offer(row: Row, number: int, tier: str | None, lowest: dict[str, Any]) -> o
     per_gpu = fields.price(lowest["uninterruptablePrice"], "uninterruptablePrice")
     sold = _tiers_sold(row)
     tier = tier or _tier_of(per_gpu, row, sold)
-    if tier not in sold:
-        raise Fault("not_sold", f"The type is in stock as {tier}, but is not sold so: its list price or switch is off.")
+    _check_sold(tier, row, sold)
     count = _count(row, tier, lowest)
     place = _place(row, tier, lowest)
     return offers.Offer(
@@ -112,28 +111,56 @@ def _offer(row: Row, number: int, tier: str | None, lowest: dict[str, Any]) -> o
     )
 
 
-def _tiers_sold(row: Row) -> dict[str, Decimal]:
-    """The tiers that are switched on and have a list price; 0 and null are not sold."""
-    listed = (
-        (offers.SECURE, "secureCloud", row.secureCloud, "securePrice", row.securePrice),
-        (offers.COMMUNITY, "communityCloud", row.communityCloud, "communityPrice", row.communityPrice),
+class _Listed(NamedTuple):
+    """What a type says of one tier; 0 and null as its price mean that it is not sold."""
+
+    tier: str
+    switch: str
+    on: Any
+    field: str
+    price: Any
+
+
+def _listed(row: Row) -> tuple[_Listed, _Listed]:
+    return (
+        _Listed(offers.SECURE, "secureCloud", row.secureCloud, "securePrice", row.securePrice),
+        _Listed(offers.COMMUNITY, "communityCloud", row.communityCloud, "communityPrice", row.communityPrice),
     )
-    sold = {}
-    for tier, switch, on, field, price in listed:
-        if fields.flag(on, switch, default=False) and not fields.is_nothing(price):
-            sold[tier] = fields.price(price, field)
-    return sold
+
+
+def _tiers_sold(row: Row) -> dict[str, Decimal]:
+    """The tiers that are switched on and have a list price."""
+    return {
+        one.tier: fields.price(one.price, one.field)
+        for one in _listed(row)
+        if fields.flag(one.on, one.switch, default=False) and not fields.is_nothing(one.price)
+    }
+
+
+def _check_sold(tier: str, row: Row, sold: dict[str, Decimal]) -> None:
+    if tier in sold:
+        return
+    one = next(one for one in _listed(row) if one.tier == tier)
+    if one.on:
+        why = f"“{one.field}” is {shown(one.price)}: that means not sold"
+    else:
+        why = f"“{one.switch}” is {shown(one.on)}: that tier is switched off"
+    raise Fault("not_sold", f"The type is in stock as {tier}, but {why}.")
 
 
 def _tier_of(per_gpu: Decimal, row: Row, sold: dict[str, Decimal]) -> str:
+    """The tier whose list price this is."""
     tiers = [tier for tier, listed in sold.items() if listed == per_gpu]
-    if len(tiers) != 1:
-        raise Fault(
-            "tier_unknown",
-            f"“uninterruptablePrice” is {per_gpu}, which is not the list price of exactly one tier on sale"
-            f" (securePrice {shown(row.securePrice)}, communityPrice {shown(row.communityPrice)}).",
-        )
-    return tiers[0]
+    if len(tiers) == 1:
+        return tiers[0]
+    off = next((one for one in _listed(row) if one.price == per_gpu), None)
+    if tiers:
+        why = "the list price of both tiers, so nothing says which is meant"
+    elif off:
+        why = f"the list price of {off.tier}, but “{off.switch}” is {shown(off.on)}: that tier is switched off"
+    else:
+        why = f"the list price of no tier (secure {shown(row.securePrice)}, community {shown(row.communityPrice)})"
+    raise Fault("tier_unknown", f"“uninterruptablePrice” is {per_gpu}, {why}.")
 
 
 def _count(row: Row, tier: str, lowest: dict[str, Any]) -> int:

@@ -78,8 +78,8 @@ def is_address(text: str) -> bool:
 def shown(value: Any, most: int = 60) -> str:
     """A value of a feed as a sentence shows it, without addresses.
 
-    >>> shown("a" * 70, 10), shown(None), shown([1])
-    ('“aaaaaaaaa…”', 'null', 'a list')
+    >>> shown("a" * 70, 10), shown(" "), shown(None), shown([1])
+    ('“aaaaaaaaa…”', 'blank', 'null', 'a list')
     """
     if value is None:
         return "null"
@@ -90,6 +90,9 @@ def shown(value: Any, most: int = 60) -> str:
     if isinstance(value, list):
         return "a list"
     text = clean(value if isinstance(value, str) else str(getattr(value, "text", value)), most * 2)
-    text = without_addresses(text, "(address)") if isinstance(value, str) else text
+    if isinstance(value, str):
+        if not text:
+            return "blank"
+        text = without_addresses(text, "(address)")
     text = text if len(text) <= most else text[: most - 1] + "…"
     return f"“{text}”" if isinstance(value, str) else text

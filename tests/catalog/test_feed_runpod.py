@@ -118,6 +118,36 @@ def test_what_cannot_be_rented_or_told_is_refused(changes: dict[str, Any], code:
     assert ([one.code for one in feed.rejections], feed.offers) == ([code], [])
 
 
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"communityCloud": False}, "0.34, the list price of community, but “communityCloud” is false"),
+        ({"communityCloud": None}, "“communityCloud” is null: that tier is switched off"),
+        ({"securePrice": 0.34}, "the list price of both tiers"),
+        ({"lowestPrice": lowest(uninterruptablePrice=0.35)}, "of no tier (secure 0.74, community 0.34)"),
+        ({"lowestPrice": None, "communityLowest": lowest(), "communityPrice": 0}, "“communityPrice” is 0: that means"),
+        ({"lowestPrice": None, "communityLowest": lowest(), "communityCloud": False}, "“communityCloud” is false"),
+        ({"id": ""}, "“id” is blank; give"),
+        ({"id": " \u3164"}, "“id” is blank; give"),
+        ({"lowestPrice": lowest(uninterruptablePrice="")}, "“uninterruptablePrice” is blank; give an amount"),
+        ({"lowestPrice": lowest(stockStatus="")}, "“stockStatus” is blank; known are High"),
+    ],
+    ids=str,
+)
+def test_a_refusal_says_what_is_off_or_blank(changes: dict[str, Any], words: str) -> None:
+    (rejection,) = read(rtx_4090(**changes)).rejections
+    assert words in rejection.detail
+
+
+def test_an_id_that_is_too_long_together_is_refused_with_its_reason() -> None:
+    fits = "x" * (120 - len("NVIDIA GeForce RTX 4090/community//4"))
+    feed = read(rtx_4090(lowestPrice=lowest(countryCode=f"{fits}y")), rtx_4090(lowestPrice=lowest(countryCode=fits)))
+    assert [len(offer.external_id) for offer in feed.offers] == [120]
+    (rejection,) = feed.rejections
+    assert (rejection.row, rejection.code, rejection.external_id) == (1, "id_invalid", "NVIDIA GeForce RTX 4090")
+    assert "has 121 characters; Berth keeps 120" in rejection.detail
+
+
 def test_a_type_without_counts_is_one_gpu_and_memory_0_is_unknown() -> None:
     (offer,) = read(rtx_4090(lowestPrice=lowest(availableGpuCounts=None), memoryInGb=0)).offers
     assert (offer.gpu_count, offer.gpu_memory_bytes, offer.hourly_usd) == (1, None, Decimal("0.34"))
