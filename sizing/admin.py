@@ -14,16 +14,21 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from simple_history.admin import SimpleHistoryAdmin
 
-from catalog.admin.preview import PreviewsForm
+from catalog.admin.preview import PreviewsForm, computed_from
 from sizing import explain
 from sizing.engine.estimate import estimate
 from sizing.engine.workloads import FineTune, GenerateImages, RunModel, Transcribe, Workload
-from sizing.json_text import JSONText
 from sizing.models import AiModel, AiModelQuerySet
 from sizing.publishing import ImportForm
 from sizing.workload_form import DEFAULT_SEQUENCE_LENGTH
 
 EXAMPLE_CONTEXT = 4096
+# What an example is computed from.
+FIGURES = (
+    "kind", "parameters", "active_parameters", "layers", "hidden_size", "intermediate_size", "expert_intermediate_size",
+    "attention_heads", "kv_heads", "head_dim", "vocab_size", "max_context", "cache_groups", "state_bytes_per_sequence",
+    "projections", "networks", "decoder_layers", "max_source_positions", "max_target_positions", "__all__",
+)  # fmt: skip
 
 
 class SizableFilter(admin.SimpleListFilter):
@@ -83,10 +88,7 @@ class AiModelAdmin(PreviewsForm, SimpleHistoryAdmin):
     form = AiModelForm
     preview_buttons = (("_preview", "Show the worked example of these figures"),)
     previewed_parts = ("worked_example", "training_example")
-    formfield_overrides: ClassVar = {
-        models.URLField: {"assume_scheme": "https"},
-        models.JSONField: {"form_class": JSONText},
-    }
+    formfield_overrides: ClassVar = {models.URLField: {"assume_scheme": "https"}}
     list_display = (
         "name", "slug", "family", "parameters_shown", "max_context", "license_shown", "example_total", "problem",
     )  # fmt: skip
@@ -160,6 +162,7 @@ class AiModelAdmin(PreviewsForm, SimpleHistoryAdmin):
         return model.unsizable_reason or model.untrainable_reason or "none"
 
     @admin.display(description="what it needs at 16 bits")
+    @computed_from(*FIGURES)
     def worked_example(self, model: AiModel) -> SafeString | str:
         """The lines as saved or as the form has them, or which figure is missing for them."""
         if model.pk is None and not model.parameters and not model.networks:
@@ -169,6 +172,7 @@ class AiModelAdmin(PreviewsForm, SimpleHistoryAdmin):
         return _table(example(model))
 
     @admin.display(description="what fine-tuning it needs")
+    @computed_from(*FIGURES)
     def training_example(self, model: AiModel) -> SafeString | str:
         """The lines of LoRA with its defaults, or which figure is missing for them."""
         if "fine_tune" not in model.tasks:

@@ -7,7 +7,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpRequest
 
 from catalog import countries
-from catalog.admin.completing import is_key
+from catalog.admin_refusing import is_key
 from catalog.models import Gpu, Machine, Provider
 
 MOST_CHOICES = 100

@@ -14,11 +14,10 @@ from simple_history.admin import SimpleHistoryAdmin
 
 from catalog import wording
 from catalog.admin.bulk import BulkChange, ReasonForm, change_listed, change_online, most_at_once
-from catalog.admin.completing import CompletesReferences
 from catalog.admin.files import KeepsFiles
 from catalog.admin.filters import CountryFilter, GpuFilter, ProviderFilter
 from catalog.admin.forms import MachineForm, fill_pro_rata
-from catalog.admin.preview import PreviewsForm
+from catalog.admin.preview import PreviewsForm, computed_from
 from catalog.admin.problems import ProblemFilter, problems_of
 from catalog.importing.machines import MachineTable
 from catalog.models import FeedAbsence, FeedQuestion, Gpu, Machine, Provider
@@ -40,7 +39,7 @@ TERMS = (
 
 
 @admin.register(Machine)
-class MachineAdmin(KeepsFiles, CompletesReferences, PreviewsForm, SimpleHistoryAdmin):
+class MachineAdmin(KeepsFiles, PreviewsForm, SimpleHistoryAdmin):
     table = MachineTable
     form = MachineForm
     preview_buttons = (
@@ -91,6 +90,7 @@ class MachineAdmin(KeepsFiles, CompletesReferences, PreviewsForm, SimpleHistoryA
         return wording.UNKNOWN_MEMORY if machine.gpu_memory_bytes is None else gib(machine.gpu_memory_bytes)
 
     @admin.display(description="memory counted")
+    @computed_from("memory_figure", "memory_unit")
     def memory_counted(self, machine: Machine) -> str:
         if machine.gpu_memory_bytes is None:
             return wording.UNKNOWN_MEMORY
@@ -115,6 +115,7 @@ class MachineAdmin(KeepsFiles, CompletesReferences, PreviewsForm, SimpleHistoryA
         return _price(Package(30, machine.price_30_days_usd))
 
     @admin.display(description="problems")
+    @computed_from()
     def problems(self, machine: Machine) -> str:
         if machine.pk is None:
             return "told once it is saved"
@@ -144,6 +145,7 @@ class MachineAdmin(KeepsFiles, CompletesReferences, PreviewsForm, SimpleHistoryA
     # --- One machine ---
 
     @admin.display(description="sold for")
+    @computed_from("hourly_usd", "price_3_days_usd", "price_7_days_usd", "price_30_days_usd", "max_term_days")
     def packages(self, machine: Machine) -> SafeString | str:
         """The packages as saved, or as they stand in a form that is previewed."""
         if not machine.packages:

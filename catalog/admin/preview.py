@@ -1,10 +1,31 @@
 """Forms of the administration that show what would be saved, before it is: a button of the form, no script needed."""
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, QueryDict
+
+
+def computed_from(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """What a method of the admin shows follows from these fields of the form; from all of them when none is named.
+
+    While one of them is wrong, its row still has the value that was saved: what follows from that is not shown.
+    """
+
+    def decorated(method: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(method)
+        def shown(self: Any, row: Any) -> Any:
+            wrong = [label for name, label in getattr(row, "wrong_fields", {}).items() if not names or name in names]
+            if wrong:
+                return f"Not shown until this is corrected: {', '.join(wrong)}."
+            return method(self, row)
+
+        return shown
+
+    return decorated
 
 
 class PreviewsForm(admin.ModelAdmin):
@@ -60,5 +81,9 @@ class PreviewsForm(admin.ModelAdmin):
 
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> HttpResponse:
         # The instance takes the fields' values while the form is checked; what is shown of it must come after.
-        context["adminform"].form.errors  # noqa: B018
+        form = context["adminform"].form
+        form.instance.wrong_fields = {
+            name: form.fields[name].label or name if name in form.fields else "what is said at the top"
+            for name in form.errors
+        }
         return super().render_change_form(request, context, *args, **kwargs)

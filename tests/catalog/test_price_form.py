@@ -96,3 +96,39 @@ def test_who_may_only_look_gets_no_button_and_no_preview(client: Client, db: Non
     assert client.post(f"{MACHINES}add/", {**new_machine(), "_preview": "on"}).status_code == 403
     machine.refresh_from_db()
     assert machine.price_7_days_usd == Decimal("110.00")
+
+
+@pytest.mark.parametrize("button", ["_preview", "_save"])
+@pytest.mark.parametrize(
+    ("wrong", "named", "hidden"),
+    [
+        ({"hourly_usd": "abc"}, "Price per hour (USD)", "$110.00"),
+        ({"price_7_days_usd": "-1"}, "Price for 7 days (USD)", "$110.00"),
+        ({"price_3_days_usd": "x", "hourly_usd": ""}, "Price per hour (USD), Price for 3 days (USD)", "$110.00"),
+        ({"memory_figure": "x"}, "Memory per GPU", "24.00 GiB"),
+    ],
+)
+def test_a_wrong_form_shows_no_figure_that_was_saved_before(
+    staff: Client, button: str, wrong: dict[str, str], named: str, hidden: str
+) -> None:
+    url = f"{MACHINES}{make_machine().pk}/change/"
+    assert hidden in staff.get(url).content.decode()
+    response = preview(staff, url, {**form_of(staff, url), **wrong}, button)
+    page = response.content.decode()
+    assert set(wrong) <= set(response.context["adminform"].form.errors)
+    assert f"Not shown until this is corrected: {named}." in page
+    assert hidden not in page
+    # What follows from sound fields is still shown.
+    assert ("24.00 GiB" if hidden == "$110.00" else "$110.00") in page
+
+
+def test_history_says_that_a_value_was_empty(staff: Client) -> None:
+    machine = make_machine(country=None)
+    machine.country, machine.interruptible, machine.max_term_days = "FR", True, None
+    machine.save()
+    machine.country = None
+    machine.save()
+    page = staff.get(f"{MACHINES}{machine.pk}/history/").content.decode()
+    for words in ("Country: (empty) → FR", "Country: FR → (empty)", "no → yes"):
+        assert words in page, words
+    assert "None" not in page

@@ -114,7 +114,11 @@ def test_a_change_is_in_the_history(staff: Client) -> None:
         ({"cache_groups": json.dumps([{**GROUP, "layers": 33}])}, "The groups have 33 layers together"),
         ({"cache_groups": json.dumps([{**GROUP, "elements_per_token": 2049}])}, "a multiple of 2 x kv_heads"),
         ({"cache_groups": json.dumps([{**GROUP, "heads": 8}])}, "Group 1: heads is not known"),
-        ({"cache_groups": '[{"layers": NaN, "elements_per_token": 1}]'}, "Group 1: layers must be a whole number"),
+        ({"cache_groups": '[{"layers": NaN, "elements_per_token": 1}]'}, "a number that is none (NaN)"),
+        ({"cache_groups": '[{"layers": "\\ud800"}]'}, "a character that cannot be kept"),
+        ({"sources": '["\\u0000"]'}, "a character that cannot be kept"),
+        ({"networks": "[" * 70 + "]" * 70}, "nested more than 64 deep"),
+        ({"projections": "[" + "9" * 5_000 + "]"}, "This is not JSON"),
         ({"projections": "no json"}, "This is not JSON"),
         ({"projections": "[" * 5_000}, "This is not JSON"),
         ({"projections": '[{"module": "q_proj"}]'}, "Projection 1: serves and in_features"),
@@ -168,3 +172,10 @@ def test_a_preview_of_nonsense_is_an_error_on_the_form(staff: Client, kind: str,
     response = save(staff, kind=kind, cache_groups=bad, projections=bad, networks=bad, layers="0", _preview="on")
     assert response.status_code == 200
     assert response.context["adminform"].form.errors
+
+
+@pytest.mark.parametrize("button", ["_preview", "_save"])
+def test_a_wrong_figure_shows_no_example_of_the_figures_that_were_saved(staff: Client, button: str) -> None:
+    html = save(staff, layers="abc", cache_groups="no json", **{button: "on"}).content.decode()
+    assert "Not shown until this is corrected: Layers, Cache groups." in html
+    assert "19.55 GiB" not in html
