@@ -20,7 +20,7 @@ from rentals.models.searches import MAX_QUERY, MAX_SEARCH_NAME
 from rentals.models.webhooks import EventKind
 from rentals.one_by_one import alone
 from rentals.own_models import shapes_of
-from rentals.policies import limits_of, policy_of
+from rentals.policies import limits_of, permits_ordering, policy_of
 from rentals.tenants import Across, across_tenants, tenant
 from rentals.webhooks_events import publish
 from sizing.answers import HardLimits, Question
@@ -170,8 +170,10 @@ def _tell(search: SavedSearch, question: Question, told: tuple[Candidate, ...], 
     url = result_url(search)
     publish(search.organization, EventKind.MACHINE_AVAILABLE, data, now=now, html_url=url)
     person = search.created_by
-    members = Membership.objects.for_organization(search.organization).filter(user=person)
-    if person is None or not person.email or not person.is_active or not members.exists():
+    member = Membership.objects.for_organization(search.organization).filter(user=person).first()
+    if person is None or not person.email or not person.is_active:
+        return
+    if not permits_ordering(member, policy_of(search.organization)):
         return
     context = {
         "search": search,
@@ -209,10 +211,10 @@ def _limits(organization: Organization, now: datetime) -> HardLimits:
 
 
 def check_may_keep(member: Membership) -> None:
-    """Whether the member, as they are now, saves and deletes searches.
+    """Whether the member, as they are now, saves and deletes searches: who may order what is found.
 
     Raises: NotPermitted.
     """
     current = Membership.objects.filter(pk=member.pk).first()
-    if current is None or not current.may_order:
-        raise NotPermitted("Your role in this organization may look, not keep searches. Ask an owner or admin.")
+    if not permits_ordering(current, policy_of(member.organization)):
+        raise NotPermitted("Only members who may order keep searches. Ask an owner or admin.")

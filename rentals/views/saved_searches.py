@@ -11,6 +11,7 @@ from rentals import saved_searches as acts
 from rentals.errors import InvalidSearch, NotPermitted
 from rentals.leaving import note_on, standing_of_makers
 from rentals.models import SavedSearch
+from rentals.policies import permits_ordering, policy_of
 from rentals.saved_searches_forms import SearchForm
 from rentals.scoping import TenantRequest, nothing_done, organization_page
 from rentals.sent_forms import SentBefore, acting_once, told_again
@@ -63,5 +64,6 @@ def _list(request: TenantRequest, form: SearchForm | None = None, *, status: int
     standing = standing_of_makers(request.organization)
     searches = SavedSearch.objects.for_organization(request.organization)
     rows = [(search, note_on(search.created_by_id, standing)) for search in searches]
-    context = {"rows": rows, "form": form, "membership": request.membership, "most": acts.MAX_SEARCHES}
+    may = permits_ordering(request.membership, policy_of(request.organization))
+    context = {"rows": rows, "form": form, "may_keep": may, "most": acts.MAX_SEARCHES}
     return render(request, "rentals/saved_searches.html", context, status=status)

@@ -6,7 +6,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from rentals.own_models import shapes_of
-from rentals.policies import limits_of, policy_of
+from rentals.policies import limits_of, permits_ordering, policy_of
 from rentals.scoping import TenantRequest, organization_page
 from sizing import views as sizing_views
 
@@ -24,14 +24,15 @@ def launch_result(request: TenantRequest) -> HttpResponse:
 
 
 def _frame(request: TenantRequest) -> sizing_views.Frame:
-    slug = request.organization.slug
+    slug, policy = request.organization.slug, policy_of(request.organization)
+    may_order = permits_ordering(request.membership, policy)
     return sizing_views.Frame(
         launch_url=reverse("organization-launch", args=[slug]),
         result_url=reverse("organization-launch-result", args=[slug]),
         review_url=reverse("order-review", args=[slug]),
-        limits=limits_of(policy_of(request.organization), request.organization, now=timezone.now()),
+        limits=limits_of(policy, request.organization, now=timezone.now()),
         context={"organization": request.organization},
         own_models=shapes_of(request.organization),
         own_url=reverse("own-models", args=[slug]),
-        save_url=reverse("saved-searches", args=[slug]) if request.membership.may_order else "",
+        save_url=reverse("saved-searches", args=[slug]) if may_order else "",
     )

@@ -11,7 +11,7 @@ from catalog.models import Machine
 from catalog.units import GIB
 from rentals import tasks
 from rentals.errors import InvalidSearch, NotPermitted
-from rentals.models import AuditEvent, Membership, OwnModel, SavedSearch, WebhookEvent
+from rentals.models import AuditEvent, Membership, OrganizationPolicy, OwnModel, SavedSearch, WebhookEvent
 from rentals.saved_searches import CHECK_EVERY, GONE_FOR, MAX_SEARCHES, MOST_TOLD, check_saved_searches
 from tests.factories import make_ai_model, make_endpoint, make_machine, make_member, make_own_model, make_search
 from tests.tenancy import as_in_production
@@ -88,8 +88,6 @@ def test_many_at_once_are_one_message_with_the_cheapest_in_full(acme, search, no
 
 def test_the_policy_of_the_organization_counts(acme, search, now, client):
     client.force_login(acme.owner)
-    from rentals.models import OrganizationPolicy
-
     OrganizationPolicy.objects.create(organization=acme, countries=["FR"], changed_at=now)
     make_machine(name="Elsewhere", country="DE")
     make_machine(name="Inside", country="FR")
@@ -107,6 +105,28 @@ def test_who_left_gets_no_mail_and_the_webhooks_are_told(acme, now, django_captu
         check_saved_searches(now + CHECK_EVERY)
     assert told() == [["New"]]
     assert not mail.outbox
+
+
+def test_who_may_order_by_the_policy_keeps_searches_and_is_told(acme, now, client, django_capture_on_commit_callbacks):
+    """One rule for the order and for who hears of a machine to order; the programs are told anyway."""
+    make_endpoint(acme)
+    member = make_member(acme)
+    search = make_search(acme, "kept before", by=member, now=now)
+    OrganizationPolicy.objects.create(organization=acme, order_role="admin", changed_at=now)
+    with pytest.raises(NotPermitted, match="who may order"):
+        make_search(acme, by=member, now=now)
+    client.force_login(member)
+    assert "Tell me when" not in client.get(f"/o/acme/launch/result/?{QUERY}").content.decode()
+    assert "Delete" not in client.get("/o/acme/searches/").content.decode()
+    assert client.post(f"/o/acme/searches/{search.pk}/delete/").status_code == 403
+    make_machine(name="New")
+    with django_capture_on_commit_callbacks(execute=True):
+        check_saved_searches(now + CHECK_EVERY)
+    assert told() == [["New"]]
+    assert not mail.outbox
+    client.force_login(make_member(acme, "admin"))
+    assert "Tell me when" in client.get(f"/o/acme/launch/result/?{QUERY}").content.decode()
+    assert client.post(f"/o/acme/searches/{search.pk}/delete/").status_code == 302
 
 
 def test_a_search_whose_model_is_gone_says_so_and_the_others_are_asked(acme, search, now, client):
