@@ -15,6 +15,7 @@ from catalog.forms import SORTS, CatalogFilter
 from catalog.freshness import checked_lists
 from catalog.models import Availability, Machine
 from catalog.pricing import Package
+from catalog.programs import Call, Program
 
 MACHINES_A_PAGE = 25
 
@@ -72,7 +73,7 @@ def machine(request: HttpRequest, machine_id: int) -> HttpResponse:
         "seen": wording.seen(found, now),
         "can_order": availability == Availability.AVAILABLE,
         "limits": wording.limits(found),
-        "curl": f"curl {request.build_absolute_uri(reverse('api-machine', args=[found.pk]))}",
+        "program": Program(Call(request.build_absolute_uri(reverse("api-machine", args=[found.pk])))),
     }
     return render(request, "catalog/machine.html", context)
 

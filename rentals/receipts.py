@@ -9,7 +9,8 @@ from typing import Any
 from urllib.parse import urlencode
 
 from catalog import countries
-from rentals.api.examples import receipt_command
+from catalog.programs import Program
+from rentals.api.examples import receipt_program
 from rentals.deliveries import connections_of
 from rentals.models import Allocation, Connection, Order
 from rentals.models.orders import Status
@@ -54,7 +55,7 @@ class Receipt:
     machine: dict[str, Any]
     country: str
     again_query: str
-    command: str
+    program: Program
 
     @property
     def running(self) -> bool:
@@ -91,7 +92,7 @@ def receipt(order: Order, *, now: datetime, connections: bool = False) -> Receip
         machine=order.machine_facts,
         country=_country(order.machine_facts["country"]),
         again_query=_again(order),
-        command=receipt_command(order),
+        program=receipt_program(order),
     )
 
 

@@ -14,7 +14,8 @@ from django.utils.datastructures import MultiValueDict
 
 from catalog import wording
 from catalog.models import Machine, Option
-from rentals.api.examples import order_command
+from catalog.programs import Program
+from rentals.api.examples import order_program
 from rentals.baskets import Basket
 from rentals.carried import WrongAnswer, missed_wishes, wishes_in, wrong_answers
 from rentals.errors import InvalidBasket, MachineError, RentalError
@@ -105,10 +106,10 @@ class Review:
     def environment_label(self) -> str:
         return Environment(self.offer.basket.environment).label if self.offer else ""
 
-    @property
-    def command(self) -> str:
-        """This very order as a request of the API; empty while the choices are none."""
-        return order_command(self.basket.canonical(self.offer.total_usd)) if self.basket and self.offer else ""
+    @cached_property
+    def program(self) -> Program | None:
+        """This very order as a request of the API; nothing while the choices are none."""
+        return order_program(self.basket.canonical(self.offer.total_usd)) if self.basket and self.offer else None
 
     @property
     def answer_query(self) -> str:

@@ -1,6 +1,5 @@
 """One address for one question: canonical order, defaults included."""
 
-import json
 from dataclasses import fields, replace
 from decimal import Decimal
 from typing import Any
@@ -15,9 +14,6 @@ from sizing.answers import Preferences, Question
 from sizing.engine.workloads import FineTune, Notebook, Workload, task_of
 from sizing.own_shape import MAX_TOKEN, OwnShape
 from sizing.workload_form import SizedModel
-
-# With the place of a key in it, as every command of a page has it.
-KEY_HEADER = "Authorization: Bearer <your API key>"
 
 
 def canonical_pairs(question: Question) -> list[tuple[str, str]]:
@@ -89,27 +85,15 @@ def changed(question: Question, field: str, value: Any) -> Question:
     return replace(question, workload=replace(question.workload, **{field: value}))
 
 
-def api_request(question: Question) -> str:
-    """The body of the API request that asks this very question."""
+def question_document(question: Question) -> dict[str, Any]:
+    """The question as the API takes it."""
     wished = {one.name for one in fields(Preferences)}
     pairs = [(name, value) for name, value in canonical_pairs(question) if name in wished and name != "countries"]
     preferences: dict[str, Any] = {
         name: int(value) if name in ("term_days", "lots") else value for name, value in pairs
     }
     preferences["countries"] = list(question.preferences.countries)
-    body = {"workload": workload_document(question.ai_model, question.workload), "preferences": preferences}
-    return json.dumps(body, ensure_ascii=False)
-
-
-def curl(address: str, question: Question, *, with_key: bool = False) -> str:
-    """A command to paste into a shell: the API request of this question. A quote in a reason cannot end the body.
-
-    `with_key` where the answer hangs on the organization that asks, such as on its policy.
-    """
-    body = api_request(question).replace("'", "\\u0027")
-    headers = [*([KEY_HEADER] if with_key else []), "Content-Type: application/json"]
-    lines = [f"curl -X POST {address}", *(f"-H '{header}'" for header in headers), f"-d '{body}'"]
-    return " \\\n  ".join(lines)
+    return {"workload": workload_document(question.ai_model, question.workload), "preferences": preferences}
 
 
 def _amount(amount: Decimal) -> str:

@@ -16,13 +16,14 @@ from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 from django_htmx.http import replace_url
 
+from catalog.programs import Call, Program
 from sizing.answers import HardLimits
 from sizing.asked import asked
 from sizing.forms import NAMES, InputError, InvalidInput, OwnModels, question_from, unknown_names
 from sizing.matching import recommend
 from sizing.own_forms import OwnModelForm
 from sizing.own_views import kept_answers
-from sizing.permalinks import canonical_query, curl
+from sizing.permalinks import canonical_query, question_document
 from sizing.result import Result
 from sizing.wizard import wizard
 
@@ -39,7 +40,8 @@ class Frame:
     the one that a Launch button leads to with `?machine=…` and the question; `limits` are hard rules beside the
     question's own, such as a policy; `context` is what else the templates may read (`organization` for its navigation).
     `own_models` can be chosen beside those of the catalog, and are kept at `own_url`; without that page a model of
-    one's own is carried in the address. `save_url` keeps a question by POST, where somebody may.
+    one's own is carried in the address. `save_url` keeps a question by POST, where somebody may; `keys_url` is where
+    the keys of the API are made that the same answer needs there.
     """
 
     launch_url: str
@@ -51,6 +53,7 @@ class Frame:
     own_models: OwnModels = field(default_factory=dict)
     own_url: str = ""
     save_url: str = ""
+    keys_url: str = ""
 
     @property
     def public(self) -> bool:
@@ -131,7 +134,10 @@ def launch_result(request: HttpRequest, *, frame: Frame | None = None) -> HttpRe
             "query": query,
             "show_all": SHOW_ALL,
             "permalink": request.build_absolute_uri(f"{frame.result_url}?{query}"),
-            "curl": curl(request.build_absolute_uri("/api/v1/recommendations"), question, with_key=not frame.public),
+            "program": Program(
+                Call(request.build_absolute_uri("/api/v1/recommendations"), question_document(question), "POST"),
+                with_key=not frame.public,
+            ),
         },
     )
 

@@ -1,36 +1,22 @@
-"""Commands to paste into a shell: the request of the API that does what a page shows."""
+"""The requests of the API that do what the pages of orders show."""
 
-import json
 import uuid
 from typing import Any
 
-from django.conf import settings
-from django.urls import reverse
-
+from catalog.links import page_url
+from catalog.programs import Call, Program
 from rentals.models import Order
-from sizing.permalinks import KEY_HEADER
-
-_TOKEN = f"-H '{KEY_HEADER}'"
 
 
-def order_command(body: dict[str, Any]) -> str:
-    """The order of the review page, under a key of its own. A quote in a note cannot end the body."""
-    text = json.dumps(body, ensure_ascii=False).replace("'", "\\u0027")
-    return (
-        "# One key for one order: sending it again answers the same and never orders twice.\n"
-        f"curl -X POST {settings.SITE_URL}{reverse('api-orders')} \\\n"
-        f"  {_TOKEN} \\\n"
-        f"  -H 'Idempotency-Key: {uuid.uuid4()}' \\\n"
-        "  -H 'Content-Type: application/json' \\\n"
-        f"  -d '{text}'"
-    )
+def order_program(body: dict[str, Any]) -> Program:
+    """The order of the review page, under a key of its own."""
+    remark = "Reuse this idempotency key only to retry this order: it is answered the same and never placed twice."
+    call = Call(page_url("api-orders"), body, "POST", remark, {"Idempotency-Key": str(uuid.uuid4())})
+    return Program(call, with_key=True)
 
 
-def receipt_command(order: Order) -> str:
+def receipt_program(order: Order) -> Program:
     """Reading the order, and stopping its first lot."""
-    address = f"{settings.SITE_URL}{reverse('api-order', args=[order.pk])}"
-    return (
-        f"curl {address} \\\n  {_TOKEN}\n\n"
-        f"# Stop a lot; “start” starts it again. Repeating either changes nothing.\n"
-        f"curl -X POST {address}/allocations/1/stop \\\n  {_TOKEN}"
-    )
+    stop = page_url("api-allocation-stop", order.pk, 1)
+    remark = "Stop a lot; “start” starts it again. Repeating either changes nothing."
+    return Program(Call(page_url("api-order", order.pk)), Call(stop, None, "POST", remark), with_key=True)

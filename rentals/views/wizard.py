@@ -32,6 +32,7 @@ def _frame(request: TenantRequest) -> sizing_views.Frame:
         review_url=reverse("order-review", args=[slug]),
         limits=limits_of(policy, request.organization, now=timezone.now()),
         context={"organization": request.organization},
+        keys_url=reverse("keys", args=[slug]),
         own_models=shapes_of(request.organization),
         own_url=reverse("own-models", args=[slug]),
         save_url=reverse("saved-searches", args=[slug]) if may_order else "",

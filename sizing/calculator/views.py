@@ -1,6 +1,5 @@
 """The calculator's pages. The address is the whole state, and looking stores nothing."""
 
-import json
 from collections.abc import Iterable
 from typing import Any
 from urllib.parse import urlencode
@@ -10,6 +9,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
 
+from catalog.programs import Call, Program
 from sizing.calculator.addresses import (
     EXAMPLE,
     STAGES_EXAMPLE,
@@ -61,7 +61,7 @@ def calculator(request: HttpRequest) -> HttpResponse:
     context = {
         "answer": envelope_document(question, found),
         "bar": envelope_bar(question.envelope),
-        "api": _api(request, "/api/v1/calculator", envelope_request(question)),
+        "program": _program(request, "/api/v1/calculator", envelope_request(question)),
         "permalink": _absolute(request, "calculator", pairs),
         "format_links": [(label, urlencode(changed(pairs, "bits", str(bits)))) for bits, label in FORMATS.items()],
     }
@@ -84,7 +84,7 @@ def stages(request: HttpRequest) -> HttpResponse:
     context = {
         "answer": stages_document(chain),
         "bars": chain_bars(chain),
-        "api": _api(request, "/api/v1/calculator/stages", chain_request(chain)),
+        "program": _program(request, "/api/v1/calculator/stages", chain_request(chain)),
         "permalink": _absolute(request, "calculator-stages", pairs),
     }
     return _form_page(request, "sizing/calculator_stages.html", [], rows, [], context)
@@ -99,11 +99,8 @@ def _absolute(request: HttpRequest, name: str, pairs: Pairs) -> str:
     return request.build_absolute_uri(f"{reverse(name)}?{urlencode(pairs)}")
 
 
-def _api(request: HttpRequest, path: str, body: dict[str, Any]) -> str:
-    """A command to paste into a shell. A quote in a reason cannot end the body."""
-    sent = json.dumps(body, ensure_ascii=False).replace("'", "\\u0027")
-    address = request.build_absolute_uri(path)
-    return f"curl -X POST {address} \\\n  -H 'Content-Type: application/json' \\\n  -d '{sent}'"
+def _program(request: HttpRequest, path: str, body: dict[str, Any]) -> Program:
+    return Program(Call(request.build_absolute_uri(path), body, "POST"))
 
 
 # --- Pages --------------------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """The answer's page: the figures, the words and the links that it promises, and what must never be on it."""
 
 import html
+import json
 import re
 from decimal import Decimal
 
@@ -14,7 +15,7 @@ from catalog.models import Machine, MemorySource, Tier
 from catalog.units import GB, GIB
 from sizing.forms import question_from
 from sizing.matching import recommend
-from sizing.permalinks import api_request, canonical_query
+from sizing.permalinks import canonical_query, question_document
 from tests import factories
 
 RESULT = "/launch/result/"
@@ -269,7 +270,7 @@ def test_the_page_tells_how_to_ask_the_same_of_the_api(client):
 def test_page_and_api_say_the_same(client, asked):
     query = canonical_query(question_from({"task": "run", "model": "llama-3.1-8b", **asked}))
     text = html.unescape(client.get(f"{RESULT}?{query}&show=all").content.decode())
-    body = api_request(question_from(QueryDict(query)))
+    body = json.dumps(question_document(question_from(QueryDict(query))), ensure_ascii=False)
     answer = client.post("/api/v1/recommendations", body, content_type="application/json").json()
     assert f"{answer['memory']['total_gib']} GiB" in text
     for line in answer["memory"]["lines"]:

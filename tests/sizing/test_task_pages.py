@@ -18,7 +18,7 @@ from rentals.models import Order
 from sizing.asked import GROUPS
 from sizing.bars import TURNS
 from sizing.forms import NAMES, question_from
-from sizing.permalinks import api_request, canonical_query
+from sizing.permalinks import canonical_query, question_document
 from tests import factories
 from tests.sizing.seeded import seed
 
@@ -370,7 +370,7 @@ def test_neighbours_in_a_bar_differ_in_fill_and_all_lines_in_pattern(client: Cli
 def test_page_api_and_command_say_the_same_of_every_task(client: Client, asked: dict[str, Any]) -> None:
     query = canonical_query(question_from(asked))
     text = page(client, f"{RESULT}?{query}&show=all", {})
-    body = api_request(question_from(QueryDict(query)))
+    body = json.dumps(question_document(question_from(QueryDict(query))), ensure_ascii=False)
     answer = client.post("/api/v1/recommendations", body, content_type="application/json").json()
     assert answer["memory"]["lines"]
     assert f"{answer['memory']['total_gib']} GiB" in text
