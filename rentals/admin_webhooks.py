@@ -29,8 +29,17 @@ class WebhookEndpointAdmin(ReadOnly, admin.ModelAdmin):
 
 class AttemptInline(ReadOnly, admin.TabularInline):
     model = WebhookAttempt
-    fields = ["at", "milliseconds", "status", "problem"]
+    fields = ["at", "answered", "took", "problem"]
+    readonly_fields = fields
     extra = 0
+
+    @admin.display(description="answer")
+    def answered(self, attempt: WebhookAttempt) -> str:
+        return "No answer" if attempt.status is None else str(attempt.status)
+
+    @admin.display(description="took")
+    def took(self, attempt: WebhookAttempt) -> str:
+        return f"{attempt.milliseconds} ms"
 
 
 @admin.register(WebhookDelivery)

@@ -147,7 +147,7 @@ def rotate_secret(manager: Membership, endpoint_id: int, *, made_at: str, now: d
 
 
 def send_test(manager: Membership, endpoint_id: int, *, now: datetime) -> None:
-    """A test event for this endpoint; where one still waits, that one is due now.
+    """A test event for this endpoint; where one still waits, that one is due now and has the whole schedule before it.
 
     Raises: NotPermitted, InvalidWebhook when it is turned off, WebhookEndpoint.DoesNotExist.
     """
@@ -155,7 +155,7 @@ def send_test(manager: Membership, endpoint_id: int, *, now: datetime) -> None:
         endpoint = _held_endpoint(manager, endpoint_id)
         _check_enabled(endpoint)
         waiting = _deliveries(endpoint).filter(state=State.PENDING, event__kind=TEST)
-        if not waiting.update(next_attempt_at=now):
+        if not waiting.update(next_attempt_at=now, tries=0):
             page = page_url("webhook", endpoint.organization.slug, endpoint.pk)
             data = {"message": "Sent by the button of the endpoint's page. Nothing happened."}
             promise(endpoint.organization, TEST, data, [endpoint.pk], now=now, html_url=page)

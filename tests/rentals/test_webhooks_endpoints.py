@@ -105,6 +105,23 @@ def test_a_test_event_is_sent_to_its_endpoint_alone_and_waits_once(acme, endpoin
     assert told["html_url"] == f"http://testserver/o/acme/webhooks/{endpoint.pk}/"
 
 
+def test_a_test_event_that_is_asked_for_again_has_the_whole_schedule(acme, endpoint, receiver, now):
+    receiver.answer = lambda came: (500, {}, b"")
+    send_test(manager(acme), endpoint.pk, now=now)
+    moment = now
+    for wait in WAITS:
+        send(moment)
+        moment += wait
+    assert WebhookDelivery.objects.get().tries == len(WAITS)
+    send_test(manager(acme), endpoint.pk, now=moment)
+    for wait in WAITS:
+        send(moment)
+        moment += wait
+    delivery = WebhookDelivery.objects.get()
+    assert (delivery.state, delivery.tries, delivery.next_attempt_at) == ("pending", len(WAITS), moment)
+    assert len(set(receiver.ids())) == 1
+
+
 def test_a_replay_sends_the_same_event_again_with_the_whole_schedule(acme, endpoint, receiver, now):
     receiver.answer = lambda came: (500, {}, b"")
     make_order(acme, placement={"now": now})

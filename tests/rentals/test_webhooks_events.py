@@ -17,6 +17,7 @@ from rentals.webhooks_endpoints import (
 )
 from rentals.webhooks_events import tell_of_ends
 from rentals.webhooks_sending import send_webhooks
+from rentals.webhooks_signing import new_secret, signature
 from tests.factories import make_api_key, make_endpoint, make_machine, make_order, make_ssh_key, make_user
 
 
@@ -54,6 +55,21 @@ def test_a_delivery_verifies_with_the_recipe_of_the_manual(acme, endpoint, recei
     assert (told["type"], told["organization"]) == ("order.placed", "acme")
     assert told["html_url"] == f"http://testserver/o/acme/orders/{order.pk}/"
     assert datetime.fromisoformat(told["created_at"]) == now
+
+
+@pytest.mark.parametrize("value", [None, "", "soon", "²", "-1", "9" * 5000])
+@pytest.mark.parametrize("name", ["webhook-id", "webhook-timestamp", "webhook-signature"])
+def test_the_recipe_refuses_a_message_without_a_header_or_with_an_odd_one(recipe, now, name, value):
+    secret, body, timestamp = new_secret(), b"{}", int(now.timestamp())
+    headers = {
+        "webhook-id": "an id",
+        "webhook-timestamp": str(timestamp),
+        "webhook-signature": signature(secret, "an id", timestamp, body),
+    }
+    recipe(secret, headers, body)
+    headers.pop(name)
+    with pytest.raises(ValueError):
+        recipe(secret, headers if value is None else {**headers, name: value}, body)
 
 
 @pytest.mark.parametrize("age", [timedelta(minutes=6), -timedelta(minutes=6)])

@@ -15,7 +15,7 @@ from rentals.webhooks_endpoints import Wish, change_endpoint
 from rentals.webhooks_failing import DEAD_AFTER
 from rentals.webhooks_sending import CLAIM, REST, WAITS, claim, note, request, send_webhooks
 from rentals.webhooks_signing import seal
-from tests.factories import make_endpoint, make_machine, make_member, make_order
+from tests.factories import make_endpoint, make_machine, make_member, make_order, make_user
 from tests.rentals.receivers import receiving, until
 from tests.tenancy import as_in_production
 
@@ -91,6 +91,25 @@ def test_an_endpoint_that_gives_no_answer_is_left_alone_for_a_minute(acme, setti
     assert WebhookAttempt.objects.count() == 2
     assert WebhookAttempt.objects.first().problem == "The server does not take connections."
     assert WebhookAttempt.objects.first().status is None
+
+
+def test_where_there_was_no_answer_the_pages_say_so_in_words(acme, client, settings, now):
+    with receiving(settings) as gone:
+        pass
+    endpoint = make_endpoint(acme, gone.url, now=now)
+    make_order(acme, placement={"now": now})
+    send(now)
+    delivery = WebhookDelivery.objects.get()
+    pages = {
+        acme.owner: [f"/o/acme/webhooks/{endpoint.pk}/", f"/o/acme/webhooks/{endpoint.pk}/deliveries/{delivery.pk}/"],
+        make_user(is_staff=True, is_superuser=True): [f"/admin/rentals/webhookdelivery/{delivery.pk}/change/"],
+    }
+    for user, addresses in pages.items():
+        client.force_login(user)
+        for address in addresses:
+            html = client.get(address).content.decode()
+            assert "No answer" in html
+            assert "None" not in html
 
 
 def test_a_redirect_to_a_private_address_is_refused_and_nothing_is_sent_there(acme, endpoint, receiver, settings, now):
