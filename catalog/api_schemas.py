@@ -47,6 +47,9 @@ class Problem(serializers.Serializer[Any]):
     errors = ProblemField(many=True)  # type: ignore[assignment]  # the name is a property of serializers
     request_id = serializers.CharField(help_text="The operator finds the request in the log by it.")
     available_lots = serializers.IntegerField(required=False, help_text="With `sold_out`: lots free now.")
+    existing_id = serializers.IntegerField(
+        required=False, help_text="With `already_exists`: the id of the one that is there."
+    )
     old_total_usd = serializers.CharField(required=False, help_text="With `price_changed`: the total that was sent.")
     new_total_usd = serializers.CharField(required=False, help_text="With `price_changed`: the total now.")
     offered_term_days = serializers.ListField(

@@ -15,6 +15,7 @@ TAGS = {
     "Calculator": "Memory of parameters and of chains of stages, without a model.",
     "Orders": "Quotes, orders and their lots.",
     "Organization": "What a key may read of its own organization.",
+    "Webhooks": "Endpoints that are told of events, their secrets, and what was delivered.",
     "SSH keys": "The public keys that are put on an organization's lots.",
     "About": "The codes of errors.",
 }
@@ -24,6 +25,7 @@ _TAG_OF = {
     "calculator": "Calculator",
     **dict.fromkeys(("quotes", "orders"), "Orders"),
     "ssh-keys": "SSH keys",
+    "webhooks": "Webhooks",
     "errors": "About",
 }
 _SCHEMAS = "#/components/schemas/"
@@ -96,6 +98,26 @@ LINKS: dict[tuple[str, str], dict[str, Document]] = {
     ("list_orders", "200"): {"get_order": {"parameters": {"order_id": "$response.body#/results/0/id"}}},
     ("add_ssh_key", "201"): {"remove_ssh_key": {"parameters": {"ssh_key_id": "$response.body#/id"}}},
     ("list_ssh_keys", "200"): {"get_ssh_key": {"parameters": {"ssh_key_id": "$response.body#/results/0/id"}}},
+    ("make_webhook", "201"): {
+        "replace_webhook_secret": {
+            "parameters": {"endpoint_id": "$response.body#/id"},
+            "requestBody": {"secret_made_at": "$response.body#/secret_made_at"},
+        },
+        "remove_webhook": {"parameters": {"endpoint_id": "$response.body#/id"}},
+    },
+    ("list_webhook_deliveries", "200"): {
+        name: {
+            "parameters": {
+                "endpoint_id": "$response.body#/results/0/endpoint_id",
+                "event_id": "$response.body#/results/0/event_id",
+            }
+        }
+        for name in ("get_webhook_delivery", "replay_webhook_delivery")
+    },
+    ("list_webhooks", "200"): {
+        name: {"parameters": {"endpoint_id": "$response.body#/results/0/id"}}
+        for name in ("get_webhook", "change_webhook", "test_webhook", "list_webhook_deliveries")
+    },
     ("stop_allocation", "200"): {"start_allocation": {"parameters": _STOPPED}},
     ("start_allocation", "200"): {"stop_allocation": {"parameters": _STOPPED}},
 }

@@ -26,6 +26,8 @@ STATUSES = {
     "order_over": 409,
     "already_exists": 409,
     "limit_reached": 409,
+    "secret_changed": 409,
+    "turned_off": 409,
     "idempotency_mismatch": 422,
     "unavailable": 503,
 }
@@ -53,6 +55,8 @@ def facts(error: errors.RentalError) -> dict[str, Any]:
         return {"offered_term_days": list(error.offered)}
     if isinstance(error, errors.PolicyViolation):
         return {"rule": error.rule}
+    if isinstance(error, errors.WebhookThere):
+        return {"existing_id": error.existing_id}
     return {}
 
 

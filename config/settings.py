@@ -335,6 +335,8 @@ SPECTACULAR_SETTINGS = {
         "EnvironmentPreset": "rentals.models.orders.Environment",
         "OrderStatus": "rentals.models.orders.Status",
         "AllocationState": "rentals.models.orders.Allocation.State",
+        "EventKind": "rentals.models.webhooks.EventKind",
+        "DeliveryState": "rentals.models.webhooks.WebhookDelivery.State",
         "Role": "rentals.models.organizations.Role",
         "Task": "sizing.forms.TASKS",
         "ModelKind": "sizing.models.AiModel.Kind",

@@ -2,9 +2,11 @@
 
 from django.urls import URLPattern, path
 
-from rentals.api import orders, own, ssh_keys
+from rentals.api import orders, own, ssh_keys, webhooks
 
 _ALLOCATION = "orders/<uuid:order_id>/allocations/<int:number>/"
+_WEBHOOK = "webhooks/<int:endpoint_id>"
+_DELIVERY = f"{_WEBHOOK}/deliveries/<uuid:event_id>"
 
 urlpatterns: list[URLPattern] = [
     path("quotes", orders.QuotesView.as_view(), name="api-quotes"),
@@ -20,4 +22,11 @@ urlpatterns: list[URLPattern] = [
     path("audit", own.AuditView.as_view(), name="api-audit"),
     path("ssh-keys", ssh_keys.SshKeysView.as_view(), name="api-ssh-keys"),
     path("ssh-keys/<int:ssh_key_id>", ssh_keys.SshKeyView.as_view(), name="api-ssh-key"),
+    path("webhooks", webhooks.WebhooksView.as_view(), name="api-webhooks"),
+    path(_WEBHOOK, webhooks.WebhookView.as_view(), name="api-webhook"),
+    path(f"{_WEBHOOK}/secret", webhooks.WebhookSecretView.as_view(), name="api-webhook-secret"),
+    path(f"{_WEBHOOK}/test", webhooks.WebhookTestView.as_view(), name="api-webhook-test"),
+    path(f"{_WEBHOOK}/deliveries", webhooks.WebhookDeliveriesView.as_view(), name="api-webhook-deliveries"),
+    path(_DELIVERY, webhooks.WebhookDeliveryView.as_view(), name="api-webhook-delivery"),
+    path(f"{_DELIVERY}/replay", webhooks.WebhookReplayView.as_view(), name="api-webhook-replay"),
 ]

@@ -271,6 +271,37 @@ class InvalidWebhook(RentalError):
         self.field = field
 
 
+class TooManyWebhooks(InvalidWebhook):
+    code = "limit_reached"
+
+    def __init__(self, most: int) -> None:
+        super().__init__(None, f"An organization has at most {most} endpoints. Remove one first.")
+
+
+class WebhookThere(InvalidWebhook):
+    """There is an endpoint of this address; a second one would be told everything twice."""
+
+    code = "already_exists"
+
+    def __init__(self, existing_id: int) -> None:
+        super().__init__("url", "There is an endpoint of this address already. Its secret was shown when it was made.")
+        self.existing_id = existing_id
+
+
+class SecretChanged(InvalidWebhook):
+    code = "secret_changed"
+
+    def __init__(self) -> None:
+        super().__init__(None, "The secret was changed already; it was not changed again.")
+
+
+class WebhookOff(InvalidWebhook):
+    code = "turned_off"
+
+    def __init__(self) -> None:
+        super().__init__("enabled", "The endpoint is turned off. Turn it on first.")
+
+
 class InvalidSearch(RentalError):
     """A field of a search that is to be saved, or, without one, the search as a whole."""
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from catalog.links import page_url
 from rentals.documents import instant
-from rentals.models import SshKey
+from rentals.models import SshKey, WebhookDelivery, WebhookEndpoint
 
 
 def ssh_key_document(key: SshKey) -> dict[str, Any]:
@@ -19,4 +20,48 @@ def ssh_key_document(key: SshKey) -> dict[str, Any]:
         "added_at": instant(key.added_at),
         "added_by": key.added_by_name or None,
         "html_url": page_url("ssh-keys", key.organization.slug),
+    }
+
+
+def endpoint_document(endpoint: WebhookEndpoint, *, now: datetime, in_full: bool) -> dict[str, Any]:
+    """A webhook endpoint, without its secrets. `in_full` is for who may change it: the address may have a password."""
+    overlapping = endpoint.previous_until is not None and endpoint.previous_until > now
+    return {
+        "id": endpoint.pk,
+        "url": endpoint.url if in_full else endpoint.shown_url,
+        "description": endpoint.description,
+        "events": endpoint.events,
+        "enabled": endpoint.enabled,
+        "secret_made_at": instant(endpoint.secret_made_at),
+        "previous_secret_until": instant(endpoint.previous_until) if overlapping else None,
+        "failing_since": instant(endpoint.failing_since),
+        "given_up_at": instant(endpoint.given_up_at),
+        "created_at": instant(endpoint.created_at),
+        "created_by": endpoint.created_by_name or None,
+        "html_url": page_url("webhook", endpoint.organization.slug, endpoint.pk),
+    }
+
+
+def delivery_document(delivery: WebhookDelivery, slug: str) -> dict[str, Any]:
+    """What became of one event for one endpoint; `slug` is the organization's."""
+    waiting = delivery.state == WebhookDelivery.State.PENDING
+    return {
+        "endpoint_id": delivery.endpoint_id,
+        "event_id": str(delivery.event_id),
+        "type": delivery.event.kind,
+        "state": delivery.state,
+        "created_at": instant(delivery.created_at),
+        "next_attempt_at": instant(delivery.next_attempt_at) if waiting else None,
+        "finished_at": instant(delivery.finished_at),
+        "attempts": [
+            {
+                "at": instant(attempt.at),
+                "milliseconds": attempt.milliseconds,
+                "status": attempt.status,
+                "problem": attempt.problem or None,
+                "answer": attempt.answer,
+            }
+            for attempt in delivery.attempts.all()
+        ],
+        "html_url": page_url("webhook-delivery", slug, delivery.endpoint_id, delivery.pk),
     }

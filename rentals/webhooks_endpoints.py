@@ -1,9 +1,14 @@
-"""An organization's webhook endpoints: made, changed, removed, given a new secret; by owners and admins alone."""
+"""An organization's webhook endpoints: made, changed, removed, given a new secret; by owners, admins and programs.
+
+A program has a key of the scope `order`, which an owner or admin made for it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -11,9 +16,9 @@ from django.db.models import QuerySet
 
 from catalog import outgoing
 from catalog.links import page_url
-from rentals.audit import name_of, record
+from rentals.asking import Asker, check_may, made_by, record_act
 from rentals.documents import instant
-from rentals.errors import InvalidWebhook, NotPermitted
+from rentals.errors import InvalidWebhook, SecretChanged, TooManyWebhooks, WebhookOff, WebhookThere
 from rentals.models import Membership, Organization, WebhookDelivery, WebhookEndpoint
 from rentals.models.webhooks import MAX_DESCRIPTION, MAX_URL, TEST, EventKind
 from rentals.webhooks_events import promise
@@ -43,6 +48,12 @@ class Wish:
                 "description", f"Describe it on one line, in at most {MAX_DESCRIPTION} printable characters."
             )
 
+    @classmethod
+    def of(cls, endpoint: WebhookEndpoint, **changes: Any) -> Wish:
+        """The endpoint as it is but for the changes."""
+        now = {"url": endpoint.url, "events": endpoint.events, "description": endpoint.description}
+        return cls(**{**now, "enabled": endpoint.enabled, **changes})
+
     @property
     def kinds(self) -> list[str]:
         """The events in their usual order, each once."""
@@ -66,16 +77,21 @@ def check_url(url: str) -> None:
         raise InvalidWebhook("url", "Leave out the part after #: it is never sent.")
 
 
-def create_endpoint(manager: Membership, wish: Wish, *, now: datetime) -> tuple[WebhookEndpoint, str]:
+def create_endpoint(manager: Asker, wish: Wish, *, now: datetime, once: bool = False) -> tuple[WebhookEndpoint, str]:
     """A new endpoint and its secret, which nobody can read again.
 
-    Raises: NotPermitted, InvalidWebhook when there are too many.
+    `once`: no second one of the same address, so that a request that is sent again makes nothing unseen.
+
+    Raises: NotPermitted, TooManyWebhooks, WebhookThere.
     """
     secret = new_secret()
     with transaction.atomic():
-        organization = _held(manager)
-        if WebhookEndpoint.objects.for_organization(organization).count() >= MAX_ENDPOINTS:
-            raise InvalidWebhook(None, f"An organization has at most {MAX_ENDPOINTS} endpoints. Remove one first.")
+        organization = _held(manager, now)
+        mine = WebhookEndpoint.objects.for_organization(organization)
+        if once and (there := mine.filter(url=wish.url).first()):
+            raise WebhookThere(there.pk)
+        if mine.count() >= MAX_ENDPOINTS:
+            raise TooManyWebhooks(MAX_ENDPOINTS)
         endpoint = WebhookEndpoint.objects.create(
             organization=organization,
             url=wish.url,
@@ -84,22 +100,26 @@ def create_endpoint(manager: Membership, wish: Wish, *, now: datetime) -> tuple[
             enabled=wish.enabled,
             secret=seal(secret),
             secret_made_at=now,
-            created_by=manager.user,
-            created_by_name=name_of(manager.user),
             created_at=now,
             next_send_at=now,
+            **made_by(manager),
         )
         _record(endpoint, "created", manager, now)
     return endpoint, secret
 
 
-def change_endpoint(manager: Membership, endpoint_id: int, wish: Wish, *, now: datetime) -> WebhookEndpoint:
+def change_endpoint(
+    manager: Asker, endpoint_id: int, wish: Wish | Callable[[WebhookEndpoint], Wish], *, now: datetime
+) -> WebhookEndpoint:
     """The endpoint as wished. Turned off, it is told nothing, and what still waited for it is not sent.
 
-    Raises: NotPermitted, WebhookEndpoint.DoesNotExist.
+    `wish` may be made of the endpoint as it is, for who changes a part of it.
+
+    Raises: NotPermitted, InvalidWebhook, WebhookEndpoint.DoesNotExist.
     """
     with transaction.atomic():
-        endpoint = _held_endpoint(manager, endpoint_id)
+        endpoint = _held_endpoint(manager, endpoint_id, now)
+        wish = wish(endpoint) if callable(wish) else wish
         wished = {"url": wish.url, "description": wish.description, "events": wish.kinds, "enabled": wish.enabled}
         changed = {name: value for name, value in wished.items() if value != getattr(endpoint, name)}
         if not changed:
@@ -115,30 +135,30 @@ def change_endpoint(manager: Membership, endpoint_id: int, wish: Wish, *, now: d
     return endpoint
 
 
-def remove_endpoint(manager: Membership, endpoint_id: int, *, now: datetime) -> WebhookEndpoint:
+def remove_endpoint(manager: Asker, endpoint_id: int, *, now: datetime) -> WebhookEndpoint:
     """The endpoint, gone with the log of its deliveries.
 
     Raises: NotPermitted, WebhookEndpoint.DoesNotExist.
     """
     with transaction.atomic():
-        endpoint = _held_endpoint(manager, endpoint_id)
+        endpoint = _held_endpoint(manager, endpoint_id, now)
         _record(endpoint, "removed", manager, now)
         WebhookEndpoint.objects.filter(pk=endpoint.pk).delete()
     return endpoint
 
 
-def rotate_secret(manager: Membership, endpoint_id: int, *, made_at: str, now: datetime) -> tuple[WebhookEndpoint, str]:
+def rotate_secret(manager: Asker, endpoint_id: int, *, made_at: str, now: datetime) -> tuple[WebhookEndpoint, str]:
     """The endpoint and a new secret. The one before signs too for `OVERLAP`; the one before that no more.
 
     `made_at` is when the secret was made that the person saw, so that a form sent twice does not end a live one.
 
-    Raises: NotPermitted, InvalidWebhook when there is another secret already, WebhookEndpoint.DoesNotExist.
+    Raises: NotPermitted, SecretChanged when there is another secret already, WebhookEndpoint.DoesNotExist.
     """
     secret = new_secret()
     with transaction.atomic():
-        endpoint = _held_endpoint(manager, endpoint_id)
+        endpoint = _held_endpoint(manager, endpoint_id, now)
         if made_at != instant(endpoint.secret_made_at):
-            raise InvalidWebhook(None, "The secret was changed already; it was not changed again.")
+            raise SecretChanged
         endpoint.previous_secret, endpoint.previous_until = endpoint.secret, now + OVERLAP
         endpoint.secret, endpoint.secret_made_at = seal(secret), now
         endpoint.save(update_fields=["secret", "secret_made_at", "previous_secret", "previous_until"])
@@ -146,29 +166,30 @@ def rotate_secret(manager: Membership, endpoint_id: int, *, made_at: str, now: d
     return endpoint, secret
 
 
-def send_test(manager: Membership, endpoint_id: int, *, now: datetime) -> None:
-    """A test event for this endpoint; where one still waits, that one is due now and has the whole schedule before it.
+def send_test(manager: Asker, endpoint_id: int, *, now: datetime) -> WebhookDelivery:
+    """The delivery of a test event to this endpoint; where one still waits, that one begins anew.
 
-    Raises: NotPermitted, InvalidWebhook when it is turned off, WebhookEndpoint.DoesNotExist.
+    Raises: NotPermitted, WebhookOff, WebhookEndpoint.DoesNotExist.
     """
     with transaction.atomic():
-        endpoint = _held_endpoint(manager, endpoint_id)
+        endpoint = _held_endpoint(manager, endpoint_id, now)
         _check_enabled(endpoint)
         waiting = _deliveries(endpoint).filter(state=State.PENDING, event__kind=TEST)
         if not waiting.update(next_attempt_at=now, tries=0):
             page = page_url("webhook", endpoint.organization.slug, endpoint.pk)
-            data = {"message": "Sent by the button of the endpoint's page. Nothing happened."}
+            data = {"message": "Somebody asked for a test. Nothing happened."}
             promise(endpoint.organization, TEST, data, [endpoint.pk], now=now, html_url=page)
         _answerable(endpoint, now)
+        return waiting.latest("created_at")
 
 
-def replay(manager: Membership, endpoint_id: int, delivery_id: int, *, now: datetime) -> WebhookDelivery:
+def replay(manager: Asker, endpoint_id: int, delivery_id: int, *, now: datetime) -> WebhookDelivery:
     """The delivery, due again with the id its event has, and with the whole schedule before it.
 
-    Raises: NotPermitted, InvalidWebhook when the endpoint is turned off, DoesNotExist of either.
+    Raises: NotPermitted, WebhookOff, DoesNotExist of either.
     """
     with transaction.atomic():
-        endpoint = _held_endpoint(manager, endpoint_id)
+        endpoint = _held_endpoint(manager, endpoint_id, now)
         delivery = _deliveries(endpoint).get(pk=delivery_id)
         _check_enabled(endpoint)
         delivery.state, delivery.tries = State.PENDING, 0
@@ -191,28 +212,30 @@ def _answerable(endpoint: WebhookEndpoint, now: datetime) -> None:
 
 def _check_enabled(endpoint: WebhookEndpoint) -> None:
     if not endpoint.enabled:
-        raise InvalidWebhook("enabled", "The endpoint is turned off. Turn it on first.")
+        raise WebhookOff
 
 
 def _deliveries(endpoint: WebhookEndpoint) -> QuerySet[WebhookDelivery]:
     return WebhookDelivery.objects.for_organization(endpoint.organization).filter(endpoint=endpoint)
 
 
-def _held(manager: Membership) -> Organization:
+def _held(manager: Asker, now: datetime) -> Organization:
     """The organization, held so that two at once neither pass the limit nor undo each other."""
     organization = Organization.objects.select_for_update().get(pk=manager.organization_id)
-    current = Membership.objects.for_organization(organization).filter(pk=manager.pk).first()
-    if current is None or not current.may_manage:
-        raise NotPermitted("Only owners and admins manage webhooks.")
+    check_may(manager, _manages, "Only owners and admins manage webhooks.", now=now)
     return organization
 
 
-def _held_endpoint(manager: Membership, endpoint_id: int) -> WebhookEndpoint:
-    organization = _held(manager)
+def _manages(member: Membership | None) -> bool:
+    return member is not None and member.may_manage
+
+
+def _held_endpoint(manager: Asker, endpoint_id: int, now: datetime) -> WebhookEndpoint:
+    organization = _held(manager, now)
     mine = WebhookEndpoint.objects.for_organization(organization).select_related("organization")
     return mine.select_for_update(of=("self",)).get(pk=endpoint_id)
 
 
-def _record(endpoint: WebhookEndpoint, act: str, manager: Membership, now: datetime) -> None:
-    record(endpoint.organization, f"webhook.{act}", at=now, actor=manager.user, via="page", object_id=endpoint.pk,
-           url=endpoint.shown_url, events=endpoint.events, enabled=endpoint.enabled)  # fmt: skip
+def _record(endpoint: WebhookEndpoint, act: str, manager: Asker, now: datetime) -> None:
+    record_act(manager, endpoint.organization, f"webhook.{act}", at=now, object_id=endpoint.pk,
+               url=endpoint.shown_url, events=endpoint.events, enabled=endpoint.enabled)  # fmt: skip

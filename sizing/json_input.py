@@ -13,6 +13,7 @@ from rest_framework.exceptions import ErrorDetail, ValidationError
 from sizing.forms import InputError, PreferencesForm, WorkloadForm, shown, unknown_names
 
 TEXT, WHOLE, AMOUNT, TEXTS = "a text", "a whole number", 'an amount in quotes, such as "2.50"', "a list of texts"
+FLAG = "true or false"
 WORKLOAD_KINDS = {
     "task": TEXT,
     "model": TEXT,
@@ -94,6 +95,8 @@ _HALVES = {"reserve_gib": "reserve_reason", "reserve_reason": "reserve_gib"}
 def _is(kind: str, value: object) -> bool:
     if kind == WHOLE:
         return type(value) is int
+    if kind == FLAG:
+        return isinstance(value, bool)
     if kind == TEXTS:
         return isinstance(value, list) and all(isinstance(item, str) for item in value)
     return isinstance(value, str)

@@ -98,6 +98,8 @@ ORDER = {
     "community_acknowledged": False,
     "workload": WORKLOAD,
 }
+SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw8nFVaLbGv0c="
+EVENT_ID = "0d0a1a4e-6f0e-4c0e-9a53-6f0d1f0f5a11"
 _SHORTENED = ("results", "vectors", "errors", "field_codes", "limits", "constraints", "assumptions", "splits")
 
 
@@ -119,14 +121,29 @@ def keep(key: Any) -> dict[str, Any]:
     did("get_ssh_key", "GET", f"ssh-keys/{kept['id']}")
     did("remove_ssh_key", "DELETE", f"ssh-keys/{kept['id']}", status=204)
     found = _renumbered(found, kept["id"])
-    return found
+    wish = {"url": "https://hooks.example.com/berth", "events": ["order.placed", "order.ended"]}
+    kept = did("make_webhook", "POST", "webhooks", {**wish, "description": "billing"}, 201)
+    here = f"webhooks/{kept['id']}"
+    did("list_webhooks", "GET", "webhooks")
+    did("get_webhook", "GET", here)
+    did("change_webhook", "PATCH", here, {"events": ["order.placed"]})
+    new = did("replace_webhook_secret", "POST", f"{here}/secret", {"secret_made_at": kept["secret_made_at"]})
+    sent = did("test_webhook", "POST", f"{here}/test", status=202)
+    did("list_webhook_deliveries", "GET", f"{here}/deliveries")
+    did("get_webhook_delivery", "GET", f"{here}/deliveries/{sent['event_id']}")
+    did("replay_webhook_delivery", "POST", f"{here}/deliveries/{sent['event_id']}/replay", status=202)
+    did("remove_webhook", "DELETE", here, status=204)
+    delivery = sent["html_url"].strip("/").rpartition("/")[2]
+    found = _renumbered(_renumbered(found, kept["id"]), int(delivery))
+    invented = {kept["secret"]: SECRET, new["secret"]: SECRET, sent["event_id"]: EVENT_ID}
+    return as_published(found, invented)
 
 
 def _renumbered(document: Any, number: int) -> Any:
     """The document with the number 1 in place of the one that this run's database gave."""
     if isinstance(document, dict):
         return {
-            name: 1 if name == "id" and value == number else _renumbered(value, number)
+            name: 1 if name in ("id", "endpoint_id") and value == number else _renumbered(value, number)
             for name, value in document.items()
         }
     if isinstance(document, list):

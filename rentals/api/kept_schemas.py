@@ -5,8 +5,10 @@ from typing import Any
 from rest_framework import serializers
 
 from catalog.api_schemas import page_of
+from rentals.models import WebhookDelivery as DeliveryRow
+from rentals.models.webhooks import MAX_DESCRIPTION, MAX_URL, EventKind
 from rentals.ssh_keys import MAX_COMMENT, MAX_TEXT
-from sizing.api_schemas import line
+from sizing.api_schemas import AnyValue, line
 
 # --- SSH keys -----------------------------------------------------------------------------------------------------
 
@@ -31,4 +33,84 @@ class SshKey(serializers.Serializer[Any]):
     html_url = serializers.URLField()
 
 
-SshKeyList = page_of(SshKey)
+# --- Webhooks -----------------------------------------------------------------------------------------------------
+
+
+class WebhookChange(serializers.Serializer[Any]):
+    """What is left out stays as it is."""
+
+    url = serializers.RegexField(
+        r"^https://", max_length=MAX_URL, required=False, help_text="Reached from the internet, without #."
+    )
+    events = serializers.ListField(child=serializers.ChoiceField(EventKind.choices), min_length=1, required=False)
+    description = serializers.CharField(max_length=MAX_DESCRIPTION, required=False, help_text="For you; one line.")
+    enabled = serializers.BooleanField(required=False, help_text="Turned off, it is told nothing, then or later.")
+
+
+class WebhookRequest(serializers.Serializer[Any]):
+    url = serializers.RegexField(r"^https://", max_length=MAX_URL, help_text="Reached from the internet, without #.")
+    events = serializers.ListField(child=serializers.ChoiceField(EventKind.choices), min_length=1)
+    description = serializers.CharField(
+        max_length=MAX_DESCRIPTION, required=False, allow_null=True, help_text="For you; one line."
+    )
+
+
+class Webhook(serializers.Serializer[Any]):
+    """An endpoint that is told of events."""
+
+    id = serializers.IntegerField()
+    url = serializers.CharField(help_text="A key without the scope `order` reads no further than a question mark.")
+    description = serializers.CharField()
+    events = serializers.ListField(child=serializers.ChoiceField(EventKind.choices))
+    enabled = serializers.BooleanField()
+    secret_made_at = serializers.DateTimeField()
+    previous_secret_until = serializers.DateTimeField(
+        allow_null=True, help_text="Until then the secret before the present one signs too; null: there is none."
+    )
+    failing_since = serializers.DateTimeField(
+        allow_null=True, help_text="The first failure since the last success; null: it answers."
+    )
+    given_up_at = serializers.DateTimeField(allow_null=True, help_text="When it was turned off because it failed.")
+    created_at = serializers.DateTimeField()
+    created_by = serializers.CharField(allow_null=True, help_text="Who made it: a member or an API key.")
+    html_url = serializers.URLField()
+
+
+class WebhookWithSecret(Webhook):
+    secret = serializers.CharField(help_text="What messages are signed with. It is in this answer and in no other.")
+
+
+class NewSecretRequest(serializers.Serializer[Any]):
+    secret_made_at = serializers.CharField(
+        min_length=1, max_length=40,
+        help_text="Of the secret that is to be replaced, as the endpoint says it: a repeat replaces no other.",
+    )  # fmt: skip
+
+
+class WebhookAttempt(serializers.Serializer[Any]):
+    at = serializers.DateTimeField()
+    milliseconds = serializers.IntegerField()
+    status = serializers.IntegerField(allow_null=True, help_text="Null: there was no answer.")
+    problem = serializers.CharField(allow_null=True, help_text="Why it counts as failed; null: delivered.")
+    answer = serializers.CharField(help_text="How the answer began.")
+
+
+class WebhookDelivery(serializers.Serializer[Any]):
+    """What became of one event for one endpoint."""
+
+    endpoint_id = serializers.IntegerField()
+    event_id = serializers.UUIDField()
+    type = serializers.CharField(help_text="The event.")
+    state = serializers.ChoiceField(DeliveryRow.State.choices)
+    created_at = serializers.DateTimeField()
+    next_attempt_at = serializers.DateTimeField(allow_null=True)
+    finished_at = serializers.DateTimeField(allow_null=True)
+    attempts = WebhookAttempt(many=True)
+    html_url = serializers.URLField()
+
+
+class WebhookDeliveryWithEvent(WebhookDelivery):
+    event = serializers.DictField(child=AnyValue(), help_text="The body of the message.")
+
+
+SshKeyList, WebhookList, WebhookDeliveryList = page_of(SshKey), page_of(Webhook), page_of(WebhookDelivery)

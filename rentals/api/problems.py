@@ -113,6 +113,16 @@ PROBLEMS = (
         "Use the one that is there, change it, or take another name or address.",
     ),
     Problem(
+        "secret_changed", 409, "There is another secret already",
+        "`secret_made_at` is not that of the present secret; nothing was changed.",
+        "Read the endpoint again. Who did not see the answer with the new secret sends its `secret_made_at`.",
+    ),
+    Problem(
+        "turned_off", 409, "The endpoint is turned off",
+        "An endpoint that is turned off is told nothing.",
+        "Turn it on with PATCH and `enabled: true`.",
+    ),
+    Problem(
         "limit_reached", 409, "There are as many as there may be",
         "The organization keeps no more of these; the sentence says how many.",
         "Remove one that is no longer needed.",

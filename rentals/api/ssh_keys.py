@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from django.http import Http404
 from django.urls import reverse
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
@@ -13,7 +12,7 @@ from catalog.api_schemas import PAGING, answers
 from rentals import ssh_keys as acts
 from rentals.api import kept_schemas as schemas
 from rentals.api.bodies import read_fields, refuse_body
-from rentals.api.views import TenantView
+from rentals.api.views import TenantView, or_404
 from rentals.authentication import KeyRequest, MayOrder, MayRead
 from rentals.errors import SshKeyThere
 from rentals.kept_documents import ssh_key_document
@@ -62,10 +61,8 @@ class SshKeyView(TenantView):
     def get(self, request: KeyRequest, ssh_key_id: int) -> Response:
         refuse_parameters(request)
         rows = SshKey.objects.for_organization(request.organization).select_related("organization")
-        key = rows.filter(pk=ssh_key_id).first()
-        if key is None:
-            raise Http404
-        return Response(ssh_key_document(key))
+        with or_404():
+            return Response(ssh_key_document(rows.get(pk=ssh_key_id)))
 
     @extend_schema(
         operation_id="remove_ssh_key", request=None, responses=answers(None, 403, 404, status=204, body=True)
@@ -74,8 +71,6 @@ class SshKeyView(TenantView):
         """Take a key off the list. Lots that have it already keep it."""
         refuse_parameters(request)
         refuse_body(request.data)
-        try:
+        with or_404():
             acts.remove_key(request.auth, ssh_key_id, now=timezone.now())
-        except SshKey.DoesNotExist:
-            raise Http404 from None
         return Response(status=204)

@@ -1,8 +1,11 @@
 """What every address of a tenant's API has in common."""
 
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any, ClassVar, cast
 
+from django.core.exceptions import ObjectDoesNotExist
+from django.http import Http404
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
@@ -10,6 +13,15 @@ from catalog.api_view import ApiView
 from rentals.authentication import HasKey, KeyRequest
 from rentals.models import Organization
 from rentals.tenants import finished, tenant
+
+
+@contextmanager
+def or_404() -> Iterator[None]:
+    """What is not there, or another organization's, does not exist."""
+    try:
+        yield
+    except ObjectDoesNotExist:
+        raise Http404 from None
 
 
 class OpenedView(ApiView):

@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from tests.factories import make_ai_model, make_api_key, make_machine, make_order
+from tests.factories import make_ai_model, make_api_key, make_endpoint, make_machine, make_order, make_ssh_key
 from tests.rentals.calls import call
 from tests.tenancy import statements
 
@@ -30,6 +30,9 @@ MOST = {
     ("GET", "audit"): 2,
     ("GET", "usage"): 3,
     ("GET", "policy"): 3,
+    ("GET", "ssh-keys"): 2,
+    ("GET", "webhooks"): 2,
+    ("GET", "webhooks/{endpoint}/deliveries"): 3,
 }
 
 
@@ -39,8 +42,15 @@ def test_statements_do_not_grow_with_rows(acme: Any, address: tuple[str, str]) -
     key = make_api_key(acme)
     machine = make_machine(price_7_days_usd=Decimal("110.00"), lots=100)
     make_machine(tier="community", price_7_days_usd=Decimal("90.00"))
+    endpoint = make_endpoint(acme, "https://example.com/0")
     make_order(acme, machine)
-    method, path = address
+    method, path = address[0], address[1].format(endpoint=endpoint.pk)
+
+    def keep(number: int) -> None:
+        make_ssh_key(acme, f"{number}@laptop")
+        make_endpoint(acme, f"https://example.com/{number}", events=["order.ended"])
+
+    keep(1)
     bodies = {
         "recommendations": ASKED, "sizing": {"workload": WORKLOAD}, "calculator": {"parameters": 7_000_000_000},
         "quotes": {"machine": machine.pk, "term_days": 7},
@@ -58,5 +68,7 @@ def test_statements_do_not_grow_with_rows(acme: Any, address: tuple[str, str]) -
         make_machine(price_7_days_usd=Decimal(100 + number))
         make_machine(tier="community", price_7_days_usd=Decimal(80 + number))
         make_order(acme, machine)
+    for number in range(2, 8):
+        keep(number)
     assert count() == few
     assert few <= MOST[address]

@@ -71,6 +71,10 @@ def json_of(name: str, world: World) -> list[dict[str, Any]]:
             return [order, *(order | {"workload": ask} for ask in asks)]
         case "api-ssh-keys":
             return [{"key": ssh_line("sweep@berth"), "name": "sweep"}]
+        case "api-webhooks":
+            return [{"url": "https://sweep.example/", "events": ["order.placed"], "description": "of the sweep"}]
+        case "api-webhook-secret":
+            return [{"secret_made_at": instant(world.theirs.order.starts_at)}]
         case "api-quotes":
             return [basket]
         case "api-sizing" | "api-recommendations":

@@ -165,6 +165,13 @@ TABLE: dict[str, Row] = {
     "api-audit": API_READ,
     "api-ssh-keys": Row(Access.API_KEY, {"*": "read", "POST": "order"}, acts=True),
     "api-ssh-key": API_ROW,
+    "api-webhooks": Row(Access.API_KEY, {"*": "read", "POST": "order"}, acts=True),
+    "api-webhook": Row(Access.API_KEY, {"*": "read", "PATCH": "order", "DELETE": "order"}),
+    "api-webhook-secret": API_ACT,
+    "api-webhook-test": API_ACT,
+    "api-webhook-deliveries": API_READ,
+    "api-webhook-delivery": API_READ,
+    "api-webhook-replay": API_ACT,
     # The administration: pages beyond the standard ones of ADMIN_MODELS
     "admin:index": STAFF_DOOR,
     "admin:login": STAFF_DOOR,
