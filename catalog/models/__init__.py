@@ -11,12 +11,12 @@ from catalog.models.listings import (
     Machine,
     MemorySource,
     MemoryUnit,
-    Option,
     Provider,
     Tier,
     known_country,
     slug_validator,
 )
+from catalog.models.options import Option
 
 __all__ = [
     "DEMO_FEED",

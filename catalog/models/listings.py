@@ -1,4 +1,4 @@
-"""GPUs, providers, machines and options: what can be rented, from whom and for how much."""
+"""GPUs, providers and machines: what can be rented, from whom and for how much."""
 
 import re
 from datetime import datetime
@@ -384,29 +384,3 @@ class Machine(models.Model):
     def packages(self) -> list[pricing.Package]:
         """Every term the machine is sold for, shortest first."""
         return [package for days in pricing.TERMS_DAYS if (package := self.package(days))]
-
-
-class Option(models.Model):
-    """Something sold beside a machine, such as storage: a price per lot and day."""
-
-    slug = models.CharField(max_length=64, unique=True, validators=[slug_validator])
-    name = models.CharField(max_length=120, unique=True, validators=[name_to_see])
-    description = models.CharField(max_length=300, blank=True)
-    price_per_lot_day_usd = models.DecimalField("price per lot and day (USD)", max_digits=12, decimal_places=6)
-    max_quantity = models.PositiveSmallIntegerField(default=1, validators=[MinValueValidator(1)])
-    listed = models.BooleanField(default=True)
-
-    history = HistoricalRecords()
-
-    class Meta:
-        ordering = ["name"]
-        constraints = [
-            models.CheckConstraint(
-                condition=Q(price_per_lot_day_usd__gt=0) & Q(max_quantity__gte=1),
-                name="option_price_and_quantity_positive",
-                violation_error_message="Price and largest quantity must be above 0.",
-            ),
-        ]
-
-    def __str__(self) -> str:
-        return self.name
