@@ -26,6 +26,9 @@ ACTIONS = {
     "order.placed": "Order placed",
     "organization.created": "Organization made",
     "ownership.transferred": "Ownership transferred",
+    "own_model.added": "Model kept",
+    "own_model.deleted": "Model deleted",
+    "own_model.published": "Model published into the catalog",
     "policy.changed": "Policy changed",
     "saved_search.added": "Search saved",
     "saved_search.deleted": "Search deleted",
@@ -37,6 +40,10 @@ ACTIONS = {
     "webhook.removed": "Webhook removed",
     "webhook.secret_rotated": "Webhook given a new secret",
 }
+
+
+# What a detail is called in a sentence, where its name in the trail says less.
+_LABELS = {"number": "lot", "url": "address", "max_order_usd": "limit per order", "max_month_usd": "limit per month"}
 
 
 @dataclass(frozen=True)
@@ -68,7 +75,7 @@ def _of_order(event: AuditEvent) -> bool:
 def _details(data: dict[str, Any], prefix: str = "") -> list[tuple[str, str]]:
     rows = []
     for name, value in data.items():
-        label = f"{prefix}{name.replace('_', ' ').removesuffix(' usd')}"
+        label = f"{prefix}{_LABELS.get(name) or name.replace('_', ' ').removesuffix(' usd')}"
         if isinstance(value, dict):
             rows += _details(value, f"{label}: ")
         else:
@@ -81,6 +88,8 @@ def _value(name: str, value: Any) -> str:
         return "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if name == "parameters" and isinstance(value, int):
+        return f"{value:,}"
     if isinstance(value, list):
         return ", ".join(map(str, value)) or "none"
     return f"${value}" if name.endswith("_usd") else str(value)

@@ -113,7 +113,8 @@ def _steps(order: Order, allocations: list[Allocation], now: datetime) -> list[S
         Step("Running", "done" if over else "current" if ready else "", None, "Until the end of the paid period."),
     ]
     if status == Status.CANCELLED:
-        note = f"{order.cancel_reason} Credit: {usd(order.credit_usd or Decimal(0))}."
+        reason = order.cancel_reason if order.cancel_reason.endswith((".", "!", "?")) else f"{order.cancel_reason}."
+        note = f"{reason} Credit: {usd(order.credit_usd or Decimal(0))}."
         return [*steps[:1], Step("Cancelled", "current bad", order.ended_at, note)]
     return [
         *steps,

@@ -214,6 +214,6 @@ def _in_an_offered_term(basket: Basket, error: MachineError, now: datetime) -> Q
 
 def _choice(option: Option, quantity: int) -> OptionChoice:
     quantities = sorted({*range(1, min(option.max_quantity, 20) + 1), quantity} - {0})
-    choices = [("", "None", quantity == 0)]
+    choices = [("", "Not added", quantity == 0)]
     choices += [(f"{option.slug}:{number}", str(number), number == quantity) for number in quantities]
     return OptionChoice(option, choices)

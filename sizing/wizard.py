@@ -76,6 +76,11 @@ class Wizard:
     brought: OwnShape | None = None
 
     @property
+    def some_country(self) -> bool:
+        """Whether a single country is chosen, which the page then shows unfolded; the first place is the EU."""
+        return any(place.chosen for place in self.places[1:])
+
+    @property
     def carries_model(self) -> bool:
         """Whether the address carries a model, readable or not, for a task that takes one."""
         return bool(self.workload.data.get("shape")) and "shape" in GROUPS.get(self.group, ())

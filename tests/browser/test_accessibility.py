@@ -6,11 +6,21 @@ from typing import Any
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from django.utils import timezone
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from catalog.models import Machine
-from rentals.models import WebhookAttempt
-from tests.factories import make_endpoint, make_order, make_search
+from rentals.models import Membership, WebhookAttempt
+from tests.factories import (
+    make_api_key,
+    make_delivered,
+    make_endpoint,
+    make_invitation,
+    make_member,
+    make_order,
+    make_own_model,
+    make_search,
+    make_ssh_key,
+)
 
 pytestmark = pytest.mark.browser
 
@@ -116,3 +126,59 @@ def test_axe_finds_nothing_on_the_pages_of_webhooks_and_searches(open_page: Call
             page.goto(address)
             assert page.evaluate("document.documentElement.scrollWidth") <= width, address
             assert violations(page) == [], address
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 375)])
+def test_axe_finds_nothing_on_an_organizations_pages(
+    open_page: Callable[..., Page], acme: Any, scheme: str, width: int
+) -> None:
+    """With a row of everything, so that no page is looked at empty; each has one heading of the first level."""
+    admin = make_member(acme, "admin")
+    membership = Membership.objects.get(user=admin)
+    key, endpoint = make_api_key(acme, name="nightly", actor=admin, via="page"), make_endpoint(acme)
+    make_ssh_key(acme)
+    make_search(acme, by=admin)
+    model = make_own_model(acme)
+    make_invitation(acme)
+    order = make_order(acme, Machine.objects.available(now=timezone.now()).filter(tier="secure").first())
+    make_delivered(order)
+    month = f"{order.starts_at:%Y-%m}"
+    addresses = [
+        "", "launch/", f"launch/result/?{WORKLOAD}", "orders/", f"orders/{order.pk}/", "members/",
+        f"members/{membership.pk}/remove/", f"members/{membership.pk}/transfer/", "keys/", f"keys/{key.pk}/revoke/",
+        "ssh-keys/", "webhooks/", f"webhooks/{endpoint.pk}/", "searches/", "planner/", "statements/",
+        f"statements/{month}/", "policy/", "activity/", "models/", f"models/{model.slug}/",
+        f"models/{model.slug}/delete/",
+    ]  # fmt: skip
+    page = open_page(scheme=scheme, width=width, user=acme.owner)
+    for address in addresses:
+        page.goto(f"/o/acme/{address}")
+        assert page.locator("h1").count() == 1, address
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, address
+        assert violations(page) == [], address
+
+
+def test_a_problem_takes_the_focus_and_its_link_leads_to_the_field(open_page: Callable[..., Page], acme: Any) -> None:
+    admin = make_member(acme, "admin")
+    make_api_key(acme, name="nightly", actor=admin, via="page")
+    page = open_page(width=375, user=acme.owner)
+    removal = f"members/{Membership.objects.get(user=admin).pk}/remove/"
+    for address, button, fill in (
+        ("keys/", "Make key", {}),
+        ("policy/", "Save policy", {"Limit per order": "much"}),
+        ("webhooks/", "Add endpoint", {}),
+        ("ssh-keys/", "Add key", {}),
+        ("members/", "Send invitation", {}),
+        ("models/", "Read and keep the model", {}),
+        (removal, "Remove", {}),
+    ):
+        page.goto(f"/o/acme/{address}")
+        for label, text in fill.items():
+            page.get_by_label(label).fill(text)
+        page.get_by_role("button", name=button, exact=True).click()
+        summary = page.get_by_role("alert")
+        expect(summary).to_be_focused()
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        assert page.evaluate("document.activeElement.matches('input, select, textarea')"), address
+        assert violations(page) == [], address

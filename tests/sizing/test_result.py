@@ -141,7 +141,7 @@ def test_launch_leads_to_the_review_with_the_machine_and_the_whole_question(clie
 
 
 def test_a_budget_is_told_in_time_and_whole_terms_and_none_leads_to_its_field(client):
-    assert "Set a budget to see this" in page(client)
+    assert page(client).count("Set a budget to see this") == 1
     text = page(client, budget_usd="300")
     assert "19 days 2 h at $0.65/h; 2 × 7 days" in text
     assert "Set a budget to see this" not in text
@@ -217,7 +217,7 @@ def test_empty_answers_have_different_texts(client):
 def test_no_speed_is_claimed_and_every_figure_has_its_unit(client):
     text = page(client, budget_usd="300")
     assert not re.search(r"\d\s*(tokens?/s|tok/s|tokens per second|it/s)", text)
-    assert "None" not in re.sub(r"<[^>]+>|None ticked|None:", " ", text)
+    assert "None" not in re.sub(r"<[^>]+>|None:", " ", text)
     assert "NaN" not in text
     assert not re.search(r"\d G[\s<]", text)
     cells = re.findall(r'<td data-label="(7 days|Headroom)"[^>]*>(.*?)</td>', text, re.S)
