@@ -18,6 +18,7 @@ from prometheus_client.registry import Collector
 
 from catalog.measures import REGISTRY, FeedMeasures
 from config.periodic import periodic_work
+from rentals.measures import WebhookMeasures
 
 
 @require_safe
@@ -44,6 +45,7 @@ def _read_now() -> CollectorRegistry:
     registry = CollectorRegistry()
     registry.register(FeedMeasures())
     registry.register(PeriodicMeasures())
+    registry.register(WebhookMeasures())
     return registry
 
 

@@ -19,8 +19,10 @@ from django.test import Client
 from django.utils import timezone
 
 from catalog.models import FeedRun
+from rentals.models import WebhookDelivery, WebhookEndpoint
 from tests import factories
 from tests.rentals.calls import order, order_body
+from tests.tenancy import as_in_production
 
 ROOT = Path(__file__).resolve().parents[2]
 TOKEN = "a-token-of-the-operator"
@@ -65,6 +67,30 @@ def test_lists_of_providers_show_their_age_and_their_last_outcome(read) -> None:
     assert read('berth_refresh_age_seconds{provider="by-hand"}') == 0
 
 
+@pytest.mark.django_db
+def test_messages_to_webhooks_show_what_became_of_them_and_how_long_the_oldest_waits(read, acme, globex) -> None:
+    now = timezone.now()
+    waiting, overdue = "berth_webhook_oldest_waiting_seconds", "berth_webhook_overdue_seconds"
+    assert (read(waiting), read(overdue)) == (0, 0)
+    for organization, hours in ((acme, 30), (acme, 2), (acme, 1), (globex, 3)):
+        factories.make_endpoint(organization, now=now - timedelta(days=2))
+        factories.make_order(organization, placement={"now": now - timedelta(hours=hours)})
+    WebhookDelivery.objects.update(next_attempt_at=now + timedelta(hours=1))
+    with as_in_production():
+        # One endpoint was there for the first order of acme, two for the second, three for the third; one of globex.
+        assert read('berth_webhook_deliveries{state="pending"}') == 6
+        assert read('berth_webhook_deliveries{state="delivered"}') == 0
+        assert 30 * 3600 <= read(waiting) < 31 * 3600
+        assert read(overdue) == 0
+    WebhookDelivery.objects.filter(organization=globex).update(next_attempt_at=now - timedelta(minutes=10))
+    WebhookDelivery.objects.filter(organization=acme).update(state="failed", finished_at=now)
+    assert 600 <= read(overdue) < 1200
+    assert 3 * 3600 <= read(waiting) < 4 * 3600
+    assert read('berth_webhook_deliveries{state="failed"}') == 5
+    WebhookEndpoint.objects.update(next_send_at=now + timedelta(hours=1))
+    assert read(overdue) == 0
+
+
 @pytest.mark.django_db(transaction=True)
 def test_orders_are_counted_by_tier_refusals_by_code_and_answers_by_task(read, client, acme, machine) -> None:
     key = factories.make_api_key(acme, "order")
@@ -86,7 +112,7 @@ def test_nothing_of_a_tenant_is_in_what_is_read(read, client, acme, machine) -> 
     for word in (acme.slug, acme.name, acme.owner.email, machine.name):
         assert word not in text
     # What labels are for is a handful of values, known beforehand.
-    assert set(re.findall(r"(\w+)=\"", text)) <= {"tier", "code", "task", "provider", "outcome"}
+    assert set(re.findall(r"(\w+)=\"", text)) <= {"tier", "code", "task", "provider", "outcome", "state"}
 
 
 @pytest.fixture
