@@ -24,6 +24,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 
 from catalog.json_text import JSONText
+from catalog.web_addresses import WebAddressField
 
 logger = logging.getLogger(__name__)
 
@@ -72,6 +73,8 @@ class SoundFields(BaseModelAdmin):
     def formfield_for_dbfield(self, db_field: Any, request: Any, **kwargs: Any) -> Any:
         if isinstance(db_field, models.JSONField):
             kwargs.setdefault("form_class", JSONText)
+        if isinstance(db_field, models.URLField):
+            kwargs.setdefault("form_class", WebAddressField)
         return super().formfield_for_dbfield(db_field, request, **kwargs)
 
     def formfield_for_manytomany(self, db_field: Any, request: Any, **kwargs: Any) -> Any:
@@ -177,17 +180,10 @@ class RefusesNonsense(SoundFields, admin.ModelAdmin):
         )
 
     def get_historical_record_context_helper(self, request: HttpRequest, historical_record: Any) -> Any:
-        # Its module wants the applications to be there.
-        from simple_history.template_utils import HistoricalRecordContextHelper
-
-        class InWords(HistoricalRecordContextHelper):
-            def prepare_delta_change_value(self, change: Any, value: Any) -> Any:
-                prepared = super().prepare_delta_change_value(change, value)
-                if isinstance(prepared, bool):
-                    return "yes" if prepared else "no"
-                return "(empty)" if prepared is None or prepared in ("", [], {}) else prepared
-
-        return InWords(self.model, historical_record)
+        helper = super().get_historical_record_context_helper(request, historical_record)  # type: ignore[misc]
+        prepare = helper.prepare_delta_change_value
+        helper.prepare_delta_change_value = lambda change, value: _in_words(prepare(change, value))
+        return helper
 
     def _missing(self, request: HttpRequest, named: str) -> Any:
         return self._get_obj_does_not_exist_redirect(request, self.opts, named[:60])  # type: ignore[attr-defined]
@@ -225,6 +221,12 @@ def _with_sound_fields(inline_class: Any) -> Any:
 def _mixed(first: type, other: Any, **names: Any) -> Any:
     names = {"__module__": other.__module__, "__doc__": other.__doc__, **names}
     return type(other)(other.__name__, (first, other), names)
+
+
+def _in_words(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "(empty)" if value is None or value in ("", [], {}) else value
 
 
 def may_name(key: Any, text: str) -> bool:

@@ -1,11 +1,10 @@
 """Staff keep the models' published figures. What a figure leads to is shown beside it before anybody relies on it."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.db import models
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -88,7 +87,6 @@ class AiModelAdmin(PreviewsForm, SimpleHistoryAdmin):
     form = AiModelForm
     preview_buttons = (("_preview", "Show the worked example of these figures"),)
     previewed_parts = ("worked_example", "training_example")
-    formfield_overrides: ClassVar = {models.URLField: {"assume_scheme": "https"}}
     list_display = (
         "name", "slug", "family", "parameters_shown", "max_context", "license_shown", "example_total", "problem",
     )  # fmt: skip

@@ -9,6 +9,7 @@ from django.db.models import Q
 from simple_history.models import HistoricalRecords
 
 from catalog.models import slug_validator
+from catalog.web_addresses import web_address, web_addresses
 from sizing.engine.errors import UnsizableModel
 from sizing.engine.shapes import ImagePipeline, LanguageModel, SpeechModel, TrainingShape
 from sizing.figures import (
@@ -123,7 +124,7 @@ class AiModel(models.Model):
         "decoder positions", null=True, blank=True, validators=_AT_LEAST_ONE
     )
     license = models.CharField(max_length=160, blank=True)
-    source_url = models.URLField("model card", max_length=300)
+    source_url = models.URLField("model card", max_length=300, validators=[web_address])
     revision = models.CharField(max_length=80, blank=True, help_text="Of the configuration read, where one is known.")
     not_published = models.CharField(
         "why not",
@@ -131,7 +132,9 @@ class AiModel(models.Model):
         blank=True,
         help_text="The reason why a license or a revision is not given. Needed when one of them is empty.",
     )
-    sources = models.JSONField(default=list, blank=True, help_text="Addresses where the figures were read.")
+    sources = models.JSONField(
+        default=list, blank=True, validators=[web_addresses], help_text="Addresses where the figures were read."
+    )
     release_year = models.PositiveSmallIntegerField(null=True, blank=True)
 
     objects = AiModelQuerySet.as_manager()
@@ -165,8 +168,6 @@ class AiModel(models.Model):
         }
         if found := {field: sentences for field, sentences in problems.items() if sentences}:
             raise ValidationError(found)
-        if not isinstance(self.sources, list) or not all(isinstance(source, str) for source in self.sources):
-            raise ValidationError({"sources": 'Give a list of addresses, such as ["https://…"].'})
 
     def _cache_problems(self) -> list[str]:
         problems = cache_group_problems(self.cache_groups)

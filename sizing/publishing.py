@@ -8,6 +8,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from catalog.models import slug_validator
+from catalog.web_addresses import WebAddressField
 from sizing.models import AiModel
 from sizing.own_forms import OwnModelForm
 from sizing.own_shape import OwnShape
@@ -28,9 +29,7 @@ class PublishForm(forms.Form):
     name = forms.CharField(max_length=120)
     family = forms.CharField(max_length=60)
     license = forms.CharField(max_length=160, required=False, help_text="As published.")
-    source_url = forms.URLField(
-        label="Source", max_length=300, assume_scheme="https", help_text="Where the configuration is published."
-    )
+    source_url = WebAddressField(label="Source", max_length=300, help_text="Where the configuration is published.")
     revision = forms.CharField(
         max_length=80, required=False, help_text="The commit of the configuration, or its date and digest."
     )

@@ -5,17 +5,16 @@ from typing import Any, ClassVar, cast
 
 from django import forms
 from django.core.exceptions import ValidationError
-from django.core.validators import URLValidator
 from django.http import QueryDict
 
 from catalog import countries, units
 from catalog.checks import MAX_PACKAGE_USD, machine_problems
 from catalog.models import Gpu, Machine, MemoryUnit
 from catalog.pricing import STANDARD_TERMS_DAYS, package_price, pro_rata, pro_rata_hourly
+from catalog.web_addresses import web_addresses
 
 # Where a rule is about a field that this form shows under another name.
 _SHOWN_AS = {"gpu_memory_bytes": "memory_figure", "free_lots": "lots"}
-_is_address = URLValidator(schemes=["https", "http"])
 
 
 class GpuForm(forms.ModelForm):
@@ -40,12 +39,8 @@ class GpuForm(forms.ModelForm):
         self.initial["sources"] = "\n".join(self.instance.sources)
 
     def clean_sources(self) -> list[str]:
-        addresses = self.cleaned_data["sources"].split()
-        for address in addresses:
-            try:
-                _is_address(address)
-            except ValidationError:
-                raise ValidationError("“%(address)s” is not an address.", params={"address": address[:80]}) from None
+        addresses: list[str] = self.cleaned_data["sources"].split()
+        web_addresses(addresses)
         return addresses
 
 

@@ -7,10 +7,11 @@ from django import forms
 
 from catalog.feeds import ADAPTERS
 from catalog.models import Provider
+from catalog.web_addresses import WebAddressField
 
 
 class ProviderForm(forms.ModelForm):
-    website = forms.URLField(required=False, max_length=200, assume_scheme="https")
+    website = WebAddressField(required=False, max_length=200)
     feed_format = forms.ChoiceField(required=False)
     new_secret = forms.CharField(
         label="Secret of the feed",

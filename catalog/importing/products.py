@@ -65,9 +65,6 @@ class GpuTable(NameTable):
             value = getattr(instance, name)
             if value is not None and value < 1:
                 yield name, "must be 1 or more; leave an unknown one empty."
-        bad = next((one for one in instance.sources if not one.startswith(("https://", "http://"))), None)
-        if bad:
-            yield "sources", f"“{bad[:80]}” is not an address."
 
 
 class GpuAliasTable(NameTable):

@@ -15,6 +15,7 @@ from simple_history.models import HistoricalRecords
 from catalog import countries, pricing, units
 from catalog.querysets import FRESH_FOR, MachineQuerySet
 from catalog.visible import name_to_see
+from catalog.web_addresses import web_address, web_addresses
 
 if TYPE_CHECKING:
     from catalog.models.feeds import FeedAbsence
@@ -103,7 +104,9 @@ class Gpu(models.Model):
     )
     bf16 = models.BooleanField("BF16 in hardware", null=True, blank=True)
     fp8 = models.BooleanField("FP8 in hardware", null=True, blank=True)
-    sources = models.JSONField(default=list, blank=True, help_text="Addresses where the figures were read.")
+    sources = models.JSONField(
+        default=list, blank=True, validators=[web_addresses], help_text="Addresses where the figures were read."
+    )
     notes = models.TextField(blank=True)
 
     history = HistoricalRecords()
@@ -153,7 +156,7 @@ class Provider(models.Model):
 
     slug = models.CharField(max_length=64, unique=True, validators=[slug_validator])
     name = models.CharField(max_length=120, unique=True, validators=[name_to_see])
-    website = models.URLField(blank=True)
+    website = models.URLField(blank=True, validators=[web_address])
     invented = models.BooleanField(
         default=False, help_text="A demo provider: its machines do not exist, and pages say so."
     )

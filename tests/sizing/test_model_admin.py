@@ -126,6 +126,12 @@ def test_a_change_is_in_the_history(staff: Client) -> None:
         ({"parameters": "0"}, "Give 1 or more"),
         ({"parameters": "abc"}, "whole number"),
         ({"source_url": ""}, "required"),
+        ({"source_url": "javascript:alert(1)"}, "is no address of the web"),
+        ({"source_url": "ftp://example.com/"}, "is no address of the web"),
+        (
+            {"sources": '["https://example.com", "javascript:alert(1)"]'},
+            "“javascript:alert(1)” is no address of the web",
+        ),
         ({"sources": '"one"'}, "Give a list of addresses"),
         ({"slug": "No Slug"}, "lower-case letters"),
     ],

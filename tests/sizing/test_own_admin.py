@@ -60,6 +60,7 @@ def test_a_config_becomes_a_model_of_the_catalog_with_its_origin(staff: Client) 
         ({"not_published": "both"}, "not_published"),
         ({"source_url": ""}, "source_url"),
         ({"source_url": "javascript:alert(1)"}, "source_url"),
+        ({"source_url": "ftp://example.com/my-llama"}, "source_url"),
         ({"slug": "Not A Slug"}, "slug"),
         ({"slug": "llama-3.1-8b"}, "slug"),
         ({"name": "Llama 3.1 8B"}, "name"),
