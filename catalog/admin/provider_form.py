@@ -7,6 +7,7 @@ from django import forms
 
 from catalog.feeds import ADAPTERS
 from catalog.models import Provider
+from catalog.outgoing import shown_address
 from catalog.web_addresses import WebAddressField
 
 
@@ -36,9 +37,22 @@ class ProviderForm(forms.ModelForm):
             if stored and stored not in ADAPTERS:
                 known.append((stored, f"{stored} (not known any more)"))
             cast(forms.ChoiceField, self.fields["feed_format"]).choices = [("", "No feed"), *known]
+        self._address = self.instance.feed_url
+        self._shown = shown_address(self._address) if urlsplit(self._address).query else self._address
+        if "feed_url" in self.fields and self._shown != self._address:
+            self.initial["feed_url"] = self._shown
+            self.fields["feed_url"].help_text = "What follows “?” is kept and not shown. Write the whole to change it."
         if "new_secret" in self.fields:
             there = "One is kept; write another to replace it." if self.instance.feed_secret else "None is kept."
             self.fields["new_secret"].help_text = f"Sent to the feed with each request, never shown again. {there}"
+
+    def clean_feed_url(self) -> str:
+        address: str = self.cleaned_data["feed_url"]
+        if address == self._shown:
+            return self._address
+        if address.endswith("?…"):
+            raise forms.ValidationError("Write the whole address: what is not shown is kept for its own address alone.")
+        return address
 
     def clean_new_secret(self) -> str:
         secret: str = self.cleaned_data["new_secret"]

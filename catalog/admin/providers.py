@@ -12,11 +12,13 @@ from django.urls import path, reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 from simple_history.admin import SimpleHistoryAdmin
+from simple_history.template_utils import HistoricalRecordContextHelper
 
 from catalog.admin.counted import CountsMachines
 from catalog.admin.feeds import lasted, rejected_rows
 from catalog.admin.provider_form import ProviderForm
 from catalog.models import FeedRun, FeedState, Provider
+from catalog.outgoing import shown_address
 from catalog.questions import REASON_LENGTH
 from catalog.refresh import NothingHeld, accept_held
 from catalog.refresh.turns import make_due
@@ -25,6 +27,15 @@ SHOWN_RUNS = 10
 # What a refresh writes: a form that was opened before must not write an older time over it.
 NOT_STAFFS = {"id", "refreshed_at"}
 FEED_FIELDS = ("feed_url", "feed_format", "new_secret", "forget_secret")
+
+
+class _Changes(HistoricalRecordContextHelper):
+    """What was changed, without the secrets that an address may hold."""
+
+    def prepare_delta_change_value(self, change: Any, value: Any) -> Any:
+        if change.field == "feed_url" and value:
+            return shown_address(value)
+        return super().prepare_delta_change_value(change, value)
 
 
 @admin.register(Provider)
@@ -36,7 +47,7 @@ class ProviderAdmin(CountsMachines, SimpleHistoryAdmin):
     list_filter = ("invented", "feed_format")
     search_fields = ("name", "slug")
     show_full_result_count = False
-    readonly_fields = ("refreshed_at",)
+    readonly_fields = ("refreshed_at", "feed_address")
     fieldsets = (
         (None, {"fields": ("name", "slug", "website", "invented")}),
         (
@@ -53,12 +64,19 @@ class ProviderAdmin(CountsMachines, SimpleHistoryAdmin):
     def get_fieldsets(self, request: HttpRequest, obj: Provider | None = None) -> Any:
         if obj is None or self.has_change_permission(request, obj):
             return super().get_fieldsets(request, obj)
-        # Who may only look is not shown empty fields of a secret.
-        hidden = {"new_secret", "forget_secret"}
+        # Who may only look is not shown empty fields of a secret, nor the one that an address may hold.
+        instead: dict[Any, str | None] = {"new_secret": None, "forget_secret": None, "feed_url": "feed_address"}
         return [
-            (title, {**options, "fields": tuple(name for name in options["fields"] if name not in hidden)})
+            (title, {**options, "fields": [name for one in options["fields"] if (name := instead.get(one, one))]})
             for title, options in self.fieldsets
         ]
+
+    @admin.display(description="feed address")
+    def feed_address(self, provider: Provider) -> str:
+        return shown_address(provider.feed_url) if provider.feed_url else "none"
+
+    def get_historical_record_context_helper(self, request: HttpRequest, historical_record: Any) -> Any:
+        return _Changes(self.model, historical_record)
 
     def save_model(self, request: HttpRequest, obj: Provider, form: Any, change: bool) -> None:
         if not change:

@@ -6,7 +6,7 @@ connected to; one deadline holds over names, connections, redirects and every by
 No proxies and no cookies, and neither the log nor an error says more of an address than scheme, host and port.
 """
 
-from catalog.outgoing.addresses import parse
+from catalog.outgoing.addresses import parse, shown_address
 from catalog.outgoing.errors import Failed, OutgoingError, Refused
 from catalog.outgoing.fetching import MOST_BYTES, MOST_SECONDS, Fetched, fetch, retry_after_seconds
 
@@ -20,4 +20,5 @@ __all__ = [
     "fetch",
     "parse",
     "retry_after_seconds",
+    "shown_address",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from urllib.parse import urlsplit, urlunsplit
 
 import httpx2
 from django.conf import settings
@@ -42,6 +43,20 @@ def parse(url: str) -> httpx2.URL:
     if not is_allowed(host, port_of(parsed)):
         _check_host(host)
     return parsed
+
+
+def shown_address(url: str) -> str:
+    """The address as pages, trails and mails show it: a name before the host and what follows “?” may be secrets.
+
+    >>> shown_address("https://me:hush@feed.example:8443/list?key=hush#top")
+    'https://feed.example:8443/list?…'
+    """
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "an address that cannot be read"
+    host = parts.netloc.rpartition("@")[2]
+    return urlunsplit((parts.scheme, host, parts.path, "", "")) + ("?…" if parts.query else "")
 
 
 def redirected(before: httpx2.URL, location: str) -> httpx2.URL:

@@ -1,12 +1,19 @@
 """Where a provider's list comes from: the network, or a demo feed that ships with Berth."""
 
+import json
 from dataclasses import dataclass
 from datetime import datetime
+from urllib.parse import parse_qsl, quote, urlsplit
 
 from catalog import outgoing
 from catalog.feeds import Adapter
 from catalog.models import DEMO_FEED, Provider
 from catalog.refresh import demo
+
+# A shorter one hides nothing, and may be a word of every list.
+LEAST_OF_A_SECRET = 6
+# Of an address, what is shorter is rather a filter than a key.
+LEAST_OF_A_KEY = 16
 
 
 @dataclass(frozen=True)
@@ -24,11 +31,25 @@ def fetch(provider: Provider, adapter: Adapter, now: datetime) -> Body:
     """
     if provider.feed_url.startswith(DEMO_FEED):
         return _demo(provider, now)
-    request = adapter.request(provider.feed_secret)
+    secret = provider.feed_secret
+    request = adapter.request(secret)
     fetched = outgoing.fetch(
         provider.feed_url, method=request.method, headers=request.headers, content=request.content
     ).expect_success()
-    return Body(fetched.content, fetched.wire_bytes)
+    return Body(_without_secrets(fetched.content, secret, provider.feed_url), fetched.wire_bytes)
+
+
+def _without_secrets(content: bytes, secret: str, address: str) -> bytes:
+    """What came back, with nothing of ours that a server repeats: runs and pages show what it said."""
+    hidden = {value for _, value in parse_qsl(urlsplit(address).query) if len(value) >= LEAST_OF_A_KEY}
+    if len(secret) >= LEAST_OF_A_SECRET:
+        hidden.add(secret)
+    for one in hidden:
+        escaped = json.dumps(one)[1:-1]
+        for spelled in {one, quote(one), quote(one, safe=""), escaped, escaped.replace("/", "\\/")}:
+            # Without a copy where it is not in it.
+            content = content.replace(spelled.encode(), b"(secret)")
+    return content
 
 
 def _demo(provider: Provider, now: datetime) -> Body:

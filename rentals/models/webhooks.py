@@ -1,12 +1,12 @@
 """What an organization's programs are told: where to, of what, and every attempt that was made to tell them."""
 
 import uuid
-from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from catalog import outgoing
 from rentals.models.orders import Order
 from rentals.models.organizations import Organization
 from rentals.querysets import TenantQuerySet
@@ -88,9 +88,8 @@ class WebhookEndpoint(models.Model):
 
     @property
     def shown_url(self) -> str:
-        """The address for trails, mails and staff: what follows a question mark may be a password."""
-        parts = urlsplit(self.url)
-        return f"{parts.scheme}://{parts.netloc}{parts.path}{'?…' if parts.query else ''}"
+        """The address for trails, mails and staff."""
+        return outgoing.shown_address(self.url)
 
 
 class WebhookEvent(models.Model):

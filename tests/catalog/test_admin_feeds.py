@@ -76,6 +76,26 @@ def test_a_secret_goes_in_and_never_comes_out(staff: Client, fed: Provider) -> N
     assert fed.feed_secret == ""
 
 
+def test_a_key_in_an_address_is_kept_and_not_shown(staff: Client, fed: Provider) -> None:
+    url, history = page_of(fed), f"/admin/catalog/provider/{fed.pk}/history/"
+    for key in ("first-key", "second-key"):
+        whole = {**form_of(staff, url), "feed_url": f"https://feed.example/list?key={key}"}
+        assert send(staff, url, whole) == {}
+    versions = [f"{history}{entry.pk}/" for entry in fed.history.all()]
+    views = [(looker("view_provider"), url), *((staff, page) for page in (url, history, *versions))]
+    for somebody, page in views:
+        shown = somebody.get(page).content.decode()
+        assert "https://feed.example/list?…" in shown or page == versions[-1]
+        assert "-key" not in shown
+    assert send(staff, url, {**form_of(staff, url), "website": "https://north.example/"}) == {}
+    fed.refresh_from_db()
+    assert fed.feed_url == "https://feed.example/list?key=second-key"
+    assert set(send(staff, url, {**form_of(staff, url), "feed_url": "https://feed.example/other?…"})) == {"feed_url"}
+    assert send(staff, url, {**form_of(staff, url), "feed_url": "https://feed.example/other"}) == {}
+    fed.refresh_from_db()
+    assert fed.feed_url == "https://feed.example/other"
+
+
 @pytest.mark.parametrize("address", ["https://other.example/", "http://feed.example/", "https://feed.example:8443/"])
 def test_a_secret_does_not_follow_its_feed_to_another_server(staff: Client, fed: Provider, address: str) -> None:
     url = page_of(fed)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
-from catalog.models import FeedRun, FeedState, Machine, Provider
+from catalog.models import FeedQuestion, FeedRun, FeedState, Machine, Provider
 from catalog.refresh import refresh_provider
 from tests.catalog.feeding import START, Clock, as_stored, body, fed_provider, feed, row
 from tests.hostile_answers import Hostile, hostile_answers, large_answers, slow_answers
@@ -109,3 +111,19 @@ def test_a_name_that_turns_inside_between_two_refreshes_is_not_followed(
     run = refresh_provider(farm.pk, clock=Clock(LATER + timedelta(minutes=2)))
     assert (run.outcome, run.code) == (FeedRun.Outcome.FAILED, "address_not_public")
     assert sink.connections == 0
+
+
+def test_what_a_server_repeats_of_our_secrets_is_shown_nowhere(gpu: Any, stub: StubServer, world: Internet) -> None:
+    secret, key = 'of/the"feed=1', "key-in-the-address-1"
+    provider = fed_provider(feed_url=f"http://feed.example/feed?page=1&key={key}", feed_secret=secret)
+    said = [json.dumps({"error": f"{words} is not known"}) for words in (secret, f"{'x' * 50}{secret}", f"?key={key}")]
+    said += [said[0].replace("/", "\\/"), json.dumps({"error": f"/feed?secret={quote(secret, safe='')}"})]
+    said.append(body([row(1, tier=secret, place=key, gpu=f"GPU {secret}"), row(2, gpu=secret), row(secret)]).decode())
+    for number, text in enumerate(said, start=2):
+        stub.answers["/feed"] = respond(200, text.encode())
+        run = refresh_provider(provider.pk, clock=Clock(START + timedelta(minutes=number)))
+        kept = [run.detail, run.rejections.values(), Machine.objects.values(), FeedQuestion.objects.values()]
+        shown = " ".join(str(list(one) if not isinstance(one, str) else one) for one in kept)
+        for part in (secret, secret[:6], quote(secret), key):
+            assert part not in shown
+        assert "(secret" in shown
