@@ -8,6 +8,7 @@ from django.utils import timezone
 from catalog import refresh
 from catalog.refresh import dispatching, forgetting
 from catalog.refresh.running import LONGEST_RUN
+from catalog.refresh.secrets import seal_anew
 
 
 # The run ends itself before; these are for one that hangs where it cannot look at the clock. Shorter than the limit of
@@ -30,6 +31,7 @@ def refresh_due_providers() -> int:
 
 @shared_task
 def forget_old_runs() -> int:
+    seal_anew()
     return forgetting.forget_old_runs(timezone.now())
 
 

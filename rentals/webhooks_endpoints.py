@@ -16,13 +16,14 @@ from django.db.models import QuerySet
 
 from catalog import outgoing
 from catalog.links import page_url
+from catalog.sealing import WEBHOOKS
 from rentals.asking import Asker, check_may, made_by, record_act
 from rentals.documents import instant
 from rentals.errors import InvalidWebhook, SecretChanged, TooManyWebhooks, WebhookOff, WebhookThere
 from rentals.models import Membership, Organization, WebhookDelivery, WebhookEndpoint
 from rentals.models.webhooks import MAX_DESCRIPTION, MAX_URL, TEST, EventKind
 from rentals.webhooks_events import promise
-from rentals.webhooks_signing import OVERLAP, new_secret, seal
+from rentals.webhooks_signing import OVERLAP, new_secret
 
 MAX_ENDPOINTS = 10
 State = WebhookDelivery.State
@@ -98,7 +99,7 @@ def create_endpoint(manager: Asker, wish: Wish, *, now: datetime, once: bool = F
             description=wish.description,
             events=wish.kinds,
             enabled=wish.enabled,
-            secret=seal(secret),
+            secret=WEBHOOKS.seal(secret),
             secret_made_at=now,
             created_at=now,
             next_send_at=now,
@@ -160,7 +161,7 @@ def rotate_secret(manager: Asker, endpoint_id: int, *, made_at: str, now: dateti
         if made_at != instant(endpoint.secret_made_at):
             raise SecretChanged
         endpoint.previous_secret, endpoint.previous_until = endpoint.secret, now + OVERLAP
-        endpoint.secret, endpoint.secret_made_at = seal(secret), now
+        endpoint.secret, endpoint.secret_made_at = WEBHOOKS.seal(secret), now
         endpoint.save(update_fields=["secret", "secret_made_at", "previous_secret", "previous_until"])
         _record(endpoint, "secret_rotated", manager, now)
     return endpoint, secret

@@ -22,11 +22,12 @@ from django.db import transaction
 from django.db.models import F, Min, Q
 
 from catalog import outgoing
+from catalog.sealing import WEBHOOKS, SecretUnreadable
 from rentals.models import WebhookAttempt, WebhookDelivery, WebhookEndpoint, WebhookEvent
 from rentals.models.webhooks import MAX_ANSWER
 from rentals.tenants import Across, across_tenants, tenant
 from rentals.webhooks_failing import turn_off_if_dead
-from rentals.webhooks_signing import SecretUnreadable, sealed_anew, signing_headers
+from rentals.webhooks_signing import signing_headers
 
 logger = logging.getLogger(__name__)
 
@@ -291,7 +292,7 @@ def _beginning(content: bytes) -> str:
 def _seal_anew() -> None:
     """After a change of SECRET_KEY: what the old key sealed is sealed with the new one while both are known."""
     for organization_id, pk, field, sealed in _sealed():
-        renewed = sealed_anew(sealed)
+        renewed = WEBHOOKS.sealed_anew(sealed)
         if renewed is not None:
             with tenant(organization_id):
                 # Conditional: a secret that was rotated meanwhile stays.

@@ -43,7 +43,7 @@ class ProviderForm(forms.ModelForm):
             self.initial["feed_url"] = self._shown
             self.fields["feed_url"].help_text = "What follows “?” is kept and not shown. Write the whole to change it."
         if "new_secret" in self.fields:
-            there = "One is kept; write another to replace it." if self.instance.feed_secret else "None is kept."
+            there = "One is kept; write another to replace it." if self.instance.sealed_secret else "None is kept."
             self.fields["new_secret"].help_text = f"Sent to the feed with each request, never shown again. {there}"
 
     def clean_feed_url(self) -> str:
@@ -69,7 +69,7 @@ class ProviderForm(forms.ModelForm):
             self.instance.feed_secret = secret
         elif forget:
             self.instance.feed_secret = ""
-        elif self.instance.feed_secret and self._moves(cleaned.get("feed_url")):
+        elif self.instance.sealed_secret and self._moves(cleaned.get("feed_url")):
             self.add_error(
                 "new_secret", "The feed moves to another server: write its secret, or forget the one of the old server."
             )

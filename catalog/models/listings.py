@@ -14,6 +14,7 @@ from simple_history.models import HistoricalRecords
 
 from catalog import countries, pricing, units
 from catalog.querysets import FRESH_FOR, MachineQuerySet
+from catalog.sealing import FEEDS
 from catalog.visible import name_to_see
 from catalog.web_addresses import web_address, web_addresses
 
@@ -162,8 +163,8 @@ class Provider(models.Model):
     )
     feed_format = models.CharField(max_length=40, blank=True)
     feed_url = models.CharField("feed address", blank=True, max_length=500, validators=[feed_address])
-    feed_secret = models.CharField(
-        max_length=500, blank=True, help_text="Sent to the feed as a bearer token; never shown again."
+    sealed_secret = models.CharField(
+        max_length=1000, blank=True, editable=False, help_text="The feed's secret, sealed: see `feed_secret`."
     )
     feed_interval_seconds = models.PositiveSmallIntegerField(
         "seconds between refreshes",
@@ -175,7 +176,7 @@ class Provider(models.Model):
     )
 
     # A secret that was replaced must not live on in the history; when a list was read is no decision of anybody.
-    history = HistoricalRecords(excluded_fields=["feed_secret", "refreshed_at"])
+    history = HistoricalRecords(excluded_fields=["sealed_secret", "refreshed_at"])
 
     class Meta:
         ordering = ["name"]
@@ -193,6 +194,18 @@ class Provider(models.Model):
     @property
     def has_feed(self) -> bool:
         return bool(self.feed_url)
+
+    @property
+    def feed_secret(self) -> str:
+        """What is sent to the feed as a bearer token; empty when there is none. Read where it is sent, never shown.
+
+        Raises: SecretUnreadable when SECRET_KEY is another than the one that sealed it.
+        """
+        return FEEDS.unseal(self.sealed_secret) if self.sealed_secret else ""
+
+    @feed_secret.setter
+    def feed_secret(self, secret: str) -> None:
+        self.sealed_secret = FEEDS.seal(secret) if secret else ""
 
 
 class Machine(models.Model):

@@ -9,6 +9,7 @@ from catalog import outgoing
 from catalog.feeds import Adapter
 from catalog.models import DEMO_FEED, Provider
 from catalog.refresh import demo
+from catalog.refresh.secrets import secret_of
 
 # A shorter one hides nothing, and may be a word of every list.
 LEAST_OF_A_SECRET = 6
@@ -31,7 +32,7 @@ def fetch(provider: Provider, adapter: Adapter, now: datetime) -> Body:
     """
     if provider.feed_url.startswith(DEMO_FEED):
         return _demo(provider, now)
-    secret = provider.feed_secret
+    secret = secret_of(provider)
     request = adapter.request(secret)
     fetched = outgoing.fetch(
         provider.feed_url, method=request.method, headers=request.headers, content=request.content

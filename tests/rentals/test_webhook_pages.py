@@ -4,9 +4,9 @@ import re
 
 import pytest
 
+from catalog.sealing import WEBHOOKS
 from rentals.models import AuditEvent, WebhookDelivery, WebhookEndpoint
 from rentals.webhooks_sending import send_webhooks
-from rentals.webhooks_signing import unseal
 from tests.factories import make_endpoint, make_member, make_order, make_user
 
 FORM = {
@@ -32,7 +32,7 @@ def test_an_endpoint_is_made_and_its_secret_is_shown_once(owner):
     response = owner.post("/o/acme/webhooks/", FORM)
     assert response.status_code == 200
     endpoint = WebhookEndpoint.objects.get()
-    assert unseal(endpoint.secret) == secret_in(response)
+    assert WEBHOOKS.unseal(endpoint.secret) == secret_in(response)
     assert "no-store" in response.headers["Cache-Control"]
     assert (endpoint.url, endpoint.description, endpoint.events) == (FORM["url"], "billing", FORM["events"])
     for address in ("/o/acme/webhooks/", f"/o/acme/webhooks/{endpoint.pk}/"):

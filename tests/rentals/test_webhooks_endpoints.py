@@ -6,6 +6,7 @@ from datetime import UTC, timedelta
 import pytest
 from django.conf import settings as django_settings
 
+from catalog.sealing import WEBHOOKS, SecretUnreadable
 from rentals.errors import InvalidWebhook, NotPermitted
 from rentals.models import AuditEvent, Membership, WebhookAttempt, WebhookDelivery, WebhookEndpoint
 from rentals.models.webhooks import EventKind
@@ -18,7 +19,7 @@ from rentals.webhooks_endpoints import (
     send_test,
 )
 from rentals.webhooks_sending import KEPT_FOR, WAITS, claim, note, prune, request, send_webhooks
-from rentals.webhooks_signing import OVERLAP, SecretUnreadable, seal, unseal
+from rentals.webhooks_signing import OVERLAP
 from tests.factories import make_endpoint, make_order
 from tests.rentals.receivers import receiving
 
@@ -69,7 +70,7 @@ def test_the_database_does_not_have_the_secret_and_a_new_key_of_the_server_keeps
     assert not any(endpoint.text.removeprefix("whsec_") in str(row) for row in AuditEvent.objects.values_list("data"))
     before = django_settings.SECRET_KEY
     settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "another key", [before]
-    assert unseal(stored) == endpoint.text
+    assert WEBHOOKS.unseal(stored) == endpoint.text
     prune(now)
     settings.SECRET_KEY_FALLBACKS = []
     make_order(acme, placement={"now": now})
@@ -80,7 +81,7 @@ def test_the_database_does_not_have_the_secret_and_a_new_key_of_the_server_keeps
 def test_a_secret_that_cannot_be_read_fails_and_says_what_to_do(acme, endpoint, receiver, settings, now):
     settings.SECRET_KEY = "another key"
     with pytest.raises(SecretUnreadable):
-        unseal(WebhookEndpoint.objects.get().secret)
+        WEBHOOKS.unseal(WebhookEndpoint.objects.get().secret)
     make_order(acme, placement={"now": now})
     assert send(now) == 0
     assert not receiver.received
@@ -90,7 +91,7 @@ def test_a_secret_that_cannot_be_read_fails_and_says_what_to_do(acme, endpoint, 
 
 
 def test_a_sealed_secret_is_never_twice_the_same():
-    assert seal("whsec_AAAA") != seal("whsec_AAAA")
+    assert WEBHOOKS.seal("whsec_AAAA") != WEBHOOKS.seal("whsec_AAAA")
 
 
 def test_a_test_event_is_sent_to_its_endpoint_alone_and_waits_once(acme, endpoint, receiver, settings, now):

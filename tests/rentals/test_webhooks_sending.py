@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from django.core import mail
 
+from catalog.sealing import WEBHOOKS
 from rentals import tasks
 from rentals.invariants import violations
 from rentals.models import AuditEvent, Membership, Order, WebhookAttempt, WebhookDelivery, WebhookEndpoint, WebhookEvent
 from rentals.webhooks_endpoints import Wish, change_endpoint
 from rentals.webhooks_failing import DEAD_AFTER
 from rentals.webhooks_sending import CLAIM, REST, WAITS, claim, note, request, send_webhooks
-from rentals.webhooks_signing import seal
 from tests.factories import make_endpoint, make_machine, make_member, make_order, make_user
 from tests.rentals.receivers import receiving, until
 from tests.tenancy import as_in_production
@@ -350,7 +350,7 @@ def test_the_trouble_of_one_endpoint_stays_its_own(acme, globex, receiver, now, 
     for organization in (acme, globex):
         make_order(organization, placement={"now": now})
     # No secret of ours: nothing can be signed with it.
-    WebhookEndpoint.objects.filter(pk=broken.pk).update(secret=seal("whsec_ä"))
+    WebhookEndpoint.objects.filter(pk=broken.pk).update(secret=WEBHOOKS.seal("whsec_ä"))
     assert send(now) == 1
     assert "could not be served now" in caplog.text
     assert json.loads(receiver.received[0].body)["organization"] == "globex"

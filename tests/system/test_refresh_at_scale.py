@@ -60,7 +60,7 @@ def provider(shape: Shape) -> Iterator[tuple[int, str]]:
         "SELECT g.name FROM catalog_gpu g JOIN catalog_machine m ON m.gpu_id = g.id WHERE m.id = %s", anchor
     )
     pk = shape.value(
-        "INSERT INTO catalog_provider (slug, name, website, invented, feed_format, feed_url, feed_secret,"
+        "INSERT INTO catalog_provider (slug, name, website, invented, feed_format, feed_url, sealed_secret,"
         " feed_interval_seconds) VALUES ('large', 'Large', '', true, 'berth', 'https://feed.example/', '', 240)"
         " RETURNING id"
     )

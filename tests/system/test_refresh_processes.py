@@ -83,7 +83,7 @@ def provider(shape: Shape, feed: Feed) -> Iterator[int]:
     ]  # fmt: skip
     slug = f"fed-by-{feed.server.server_port}"
     pk = shape.value(
-        "INSERT INTO catalog_provider (slug, name, website, invented, feed_format, feed_url, feed_secret,"
+        "INSERT INTO catalog_provider (slug, name, website, invented, feed_format, feed_url, sealed_secret,"
         " feed_interval_seconds) VALUES (%s, %s, '', true, 'berth', %s, '', %s) RETURNING id",
         slug, slug, f"http://{feed.place}/", INTERVAL_SECONDS,
     )  # fmt: skip
