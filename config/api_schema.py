@@ -16,6 +16,7 @@ TAGS = {
     "Orders": "Quotes, orders and their lots.",
     "Organization": "What a key may read of its own organization.",
     "Webhooks": "Endpoints that are told of events, their secrets, and what was delivered.",
+    "Saved searches": "Questions that are asked again and again.",
     "SSH keys": "The public keys that are put on an organization's lots.",
     "About": "The codes of errors.",
 }
@@ -26,6 +27,7 @@ _TAG_OF = {
     **dict.fromkeys(("quotes", "orders"), "Orders"),
     "ssh-keys": "SSH keys",
     "webhooks": "Webhooks",
+    "saved-searches": "Saved searches",
     "errors": "About",
 }
 _SCHEMAS = "#/components/schemas/"
@@ -98,6 +100,8 @@ LINKS: dict[tuple[str, str], dict[str, Document]] = {
     ("list_orders", "200"): {"get_order": {"parameters": {"order_id": "$response.body#/results/0/id"}}},
     ("add_ssh_key", "201"): {"remove_ssh_key": {"parameters": {"ssh_key_id": "$response.body#/id"}}},
     ("list_ssh_keys", "200"): {"get_ssh_key": {"parameters": {"ssh_key_id": "$response.body#/results/0/id"}}},
+    ("save_search", "201"): {"delete_saved_search": {"parameters": {"search_id": "$response.body#/id"}}},
+    ("list_saved_searches", "200"): {"get_saved_search": {"parameters": {"search_id": "$response.body#/results/0/id"}}},
     ("make_webhook", "201"): {
         "replace_webhook_secret": {
             "parameters": {"endpoint_id": "$response.body#/id"},

@@ -55,7 +55,7 @@ def facts(error: errors.RentalError) -> dict[str, Any]:
         return {"offered_term_days": list(error.offered)}
     if isinstance(error, errors.PolicyViolation):
         return {"rule": error.rule}
-    if isinstance(error, errors.WebhookThere):
+    if isinstance(error, (errors.WebhookThere, errors.SearchThere)):
         return {"existing_id": error.existing_id}
     return {}
 

@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, path
 
-from rentals.api import orders, own, ssh_keys, webhooks
+from rentals.api import orders, own, saved_searches, ssh_keys, webhooks
 
 _ALLOCATION = "orders/<uuid:order_id>/allocations/<int:number>/"
 _WEBHOOK = "webhooks/<int:endpoint_id>"
@@ -29,4 +29,6 @@ urlpatterns: list[URLPattern] = [
     path(f"{_WEBHOOK}/deliveries", webhooks.WebhookDeliveriesView.as_view(), name="api-webhook-deliveries"),
     path(_DELIVERY, webhooks.WebhookDeliveryView.as_view(), name="api-webhook-delivery"),
     path(f"{_DELIVERY}/replay", webhooks.WebhookReplayView.as_view(), name="api-webhook-replay"),
+    path("saved-searches", saved_searches.SavedSearchesView.as_view(), name="api-saved-searches"),
+    path("saved-searches/<int:search_id>", saved_searches.SavedSearchView.as_view(), name="api-saved-search"),
 ]

@@ -9,7 +9,7 @@ from uuid import UUID
 
 if TYPE_CHECKING:
     from catalog.models import Machine
-    from rentals.models import SshKey
+    from rentals.models import SavedSearch, SshKey
 
 
 class RentalError(Exception):
@@ -308,6 +308,23 @@ class InvalidSearch(RentalError):
     def __init__(self, field: str | None, message: str) -> None:
         super().__init__(message)
         self.field = field
+
+
+class SearchThere(InvalidSearch):
+    """`existing` is the search of that name."""
+
+    code = "already_exists"
+
+    def __init__(self, existing: SavedSearch) -> None:
+        super().__init__("name", "There is a search of this name already. Choose another.")
+        self.existing, self.existing_id = existing, existing.pk
+
+
+class TooManySearches(InvalidSearch):
+    code = "limit_reached"
+
+    def __init__(self, most: int) -> None:
+        super().__init__(None, f"An organization keeps at most {most} searches. Delete one first.")
 
 
 class LastOwner(RentalError):

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import Any
+from urllib.parse import parse_qs
 
 from catalog.links import page_url
 from rentals.documents import instant
-from rentals.models import SshKey, WebhookDelivery, WebhookEndpoint
+from rentals.models import SavedSearch, SshKey, WebhookDelivery, WebhookEndpoint
+from rentals.saved_searches import result_url
+from sizing.json_input import PREFERENCE_KINDS, TEXTS, WHOLE, WORKLOAD_KINDS
 
 
 def ssh_key_document(key: SshKey) -> dict[str, Any]:
@@ -65,3 +68,31 @@ def delivery_document(delivery: WebhookDelivery, slug: str) -> dict[str, Any]:
         ],
         "html_url": page_url("webhook-delivery", slug, delivery.endpoint_id, delivery.pk),
     }
+
+
+def search_document(search: SavedSearch) -> dict[str, Any]:
+    """A saved search: its question as POST /recommendations takes it, and what was found when it was last asked."""
+    asked = parse_qs(search.query)
+    return {
+        "id": search.pk,
+        "name": search.name,
+        "workload": _of_kinds(asked, WORKLOAD_KINDS),
+        "preferences": _of_kinds(asked, PREFERENCE_KINDS),
+        "machine_count": search.machines,
+        "checked_at": instant(search.checked_at),
+        "found_at": instant(search.found_at),
+        "problem": search.problem or None,
+        "created_at": instant(search.created_at),
+        "created_by": search.created_by_name or None,
+        "result_url": result_url(search),
+        "html_url": page_url("saved-searches", search.organization.slug),
+    }
+
+
+def _of_kinds(asked: dict[str, list[str]], kinds: dict[str, str]) -> dict[str, Any]:
+    """The values of an address as JSON has them."""
+    found: dict[str, Any] = {}
+    for name, kind in kinds.items():
+        if values := asked.get(name):
+            found[name] = values if kind == TEXTS else int(values[0]) if kind == WHOLE else values[0]
+    return found

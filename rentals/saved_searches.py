@@ -11,9 +11,9 @@ from django.http import QueryDict
 from django.utils.dateparse import parse_datetime
 
 from catalog.links import page_url
-from rentals.audit import name_of, record
+from rentals.asking import Asker, check_may, made_by, record_act
 from rentals.documents import instant
-from rentals.errors import InvalidSearch, NotPermitted
+from rentals.errors import InvalidSearch, SearchThere, TooManySearches
 from rentals.mail import send_after_commit
 from rentals.models import Membership, Organization, SavedSearch
 from rentals.models.searches import MAX_QUERY, MAX_SEARCH_NAME
@@ -41,48 +41,45 @@ MOST_TOLD = 10
 AT_ONCE = 100
 
 
-def save_search(member: Membership, *, name: str, query: str, now: datetime) -> SavedSearch:
+def save_search(asker: Asker, *, name: str, query: str, now: datetime) -> SavedSearch:
     """The search, kept. What answers it now is no news; what appears later is.
 
-    Raises: NotPermitted, InvalidSearch.
+    Raises: NotPermitted, InvalidSearch, SearchThere, TooManySearches.
     """
     name = " ".join(name.split())
     if not name or len(name) > MAX_SEARCH_NAME or not name.isprintable():
         raise InvalidSearch("name", f"Name the search in 1 to {MAX_SEARCH_NAME} printable characters.")
     with transaction.atomic():
         # Held, so that two at once neither pass the limit nor take one name.
-        organization = Organization.objects.select_for_update().get(pk=member.organization_id)
-        check_may_keep(member)
+        organization = Organization.objects.select_for_update().get(pk=asker.organization_id)
+        check_may_keep(asker, now=now)
         mine = SavedSearch.objects.for_organization(organization)
-        if mine.filter(name=name).exists():
-            raise InvalidSearch("name", "There is a search of this name already. Choose another.")
+        if there := mine.filter(name=name).select_related("organization").first():
+            raise SearchThere(there)
         if mine.count() >= MAX_SEARCHES:
-            raise InvalidSearch(None, f"An organization keeps at most {MAX_SEARCHES} searches. Delete one first.")
+            raise TooManySearches(MAX_SEARCHES)
         question = _question(organization, query)
-        there = recommended_ids(question, now=now, limits=_limits(organization, now))
+        answering = recommended_ids(question, now=now, limits=_limits(organization, now))
         search = SavedSearch.objects.create(
             organization=organization,
             name=name,
             query=_stored(question),
-            created_by=member.user,
-            created_by_name=name_of(member.user),
             created_at=now,
-            known=_Known(there, {}).document(),
-            machines=len(there),
+            known=_Known(answering, {}).document(),
+            machines=len(answering),
             checked_at=now,
+            **made_by(asker),
         )
-        record(organization, "saved_search.added", at=now, actor=member.user, via="page", object_id=search.pk,
-               name=name)  # fmt: skip
+        record_act(asker, organization, "saved_search.added", at=now, object_id=search.pk, name=name)
     return search
 
 
-def delete_search(member: Membership, search_id: int, *, now: datetime) -> SavedSearch:
+def delete_search(asker: Asker, search_id: int, *, now: datetime) -> SavedSearch:
     """Raises: NotPermitted, SavedSearch.DoesNotExist."""
     with transaction.atomic():
-        check_may_keep(member)
-        search = SavedSearch.objects.for_organization(member.organization).select_for_update().get(pk=search_id)
-        record(member.organization, "saved_search.deleted", at=now, actor=member.user, via="page",
-               object_id=search.pk, name=search.name)  # fmt: skip
+        check_may_keep(asker, now=now)
+        search = SavedSearch.objects.for_organization(asker.organization).select_for_update().get(pk=search_id)
+        record_act(asker, asker.organization, "saved_search.deleted", at=now, object_id=search.pk, name=search.name)
         SavedSearch.objects.filter(pk=search.pk).delete()
     return search
 
@@ -210,11 +207,13 @@ def _limits(organization: Organization, now: datetime) -> HardLimits:
     return limits_of(policy_of(organization), organization, now=now)
 
 
-def check_may_keep(member: Membership) -> None:
-    """Whether the member, as they are now, saves and deletes searches: who may order what is found.
+def check_may_keep(asker: Asker, *, now: datetime) -> None:
+    """Whether who asks saves and deletes searches: who may order what is found.
 
-    Raises: NotPermitted.
+    Raises: NotPermitted, KeyNotAccepted.
     """
-    current = Membership.objects.filter(pk=member.pk).first()
-    if not permits_ordering(current, policy_of(member.organization)):
-        raise NotPermitted("Only members who may order keep searches. Ask an owner or admin.")
+
+    def may(member: Membership | None) -> bool:
+        return permits_ordering(member, policy_of(asker.organization))
+
+    check_may(asker, may, "Only members who may order keep searches. Ask an owner or admin.", now=now)

@@ -133,8 +133,14 @@ def keep(key: Any) -> dict[str, Any]:
     did("get_webhook_delivery", "GET", f"{here}/deliveries/{sent['event_id']}")
     did("replay_webhook_delivery", "POST", f"{here}/deliveries/{sent['event_id']}/replay", status=202)
     did("remove_webhook", "DELETE", here, status=204)
+    question = {"workload": WORKLOAD, "preferences": {"tier": "secure", "countries": ["EU"], "max_hourly_usd": "2.00"}}
+    search = did("save_search", "POST", "saved-searches", {"name": "A place for Llama", **question}, 201)
+    did("list_saved_searches", "GET", "saved-searches")
+    did("get_saved_search", "GET", f"saved-searches/{search['id']}")
+    did("delete_saved_search", "DELETE", f"saved-searches/{search['id']}", status=204)
     delivery = sent["html_url"].strip("/").rpartition("/")[2]
-    found = _renumbered(_renumbered(found, kept["id"]), int(delivery))
+    for number in (kept["id"], int(delivery), search["id"]):
+        found = _renumbered(found, number)
     invented = {kept["secret"]: SECRET, new["secret"]: SECRET, sent["event_id"]: EVENT_ID}
     return as_published(found, invented)
 

@@ -13,6 +13,7 @@ from rentals.baskets import Basket, ChosenOption
 from rentals.errors import InvalidBasket
 from rentals.fits import Workload, workload_of
 from rentals.ordering import is_key
+from sizing.api import read_question
 from sizing.forms import InputError, InvalidInput, OwnModels
 from sizing.json_input import (
     AMOUNT,
@@ -27,6 +28,7 @@ from sizing.json_input import (
     part,
     told_by,
 )
+from sizing.permalinks import canonical_query
 
 QUOTE_FIELDS = ("machine", "term_days", "lots", "options")
 ORDER_FIELDS = (
@@ -37,6 +39,7 @@ ORDER_FIELDS = (
     "misfit_acknowledged",
     "workload",
 )
+SEARCH_FIELDS = ("name", "workload", "preferences")
 _NUMBERS = {"machine": WHOLE, "term_days": WHOLE, "lots": WHOLE}
 _AMOUNT = re.compile(r"[0-9]{1,10}(\.[0-9]{1,2})?")
 # Where the API has another name for a field than the pages.
@@ -84,6 +87,20 @@ def read_order(body: object, idempotency_key: str | None, *, own_models: OwnMode
     assert basket is not None
     assert idempotency_key is not None
     return WantedOrder(idempotency_key, basket, total, workload)
+
+
+def read_search(body: object, *, own_models: OwnModels) -> tuple[str, str]:
+    """The name of a search and its question, as the address of its result page has it. Raises: InvalidBody."""
+    errors = body_problems(body, SEARCH_FIELDS)
+    if not isinstance(body, Mapping):
+        raise InvalidBody(errors)
+    errors += kind_problems(body, {"name": TEXT})
+    if body.get("name") is None:
+        errors.append(InputError("name", "required", "Give “name”."))
+    question, found = read_question(body, own_models=own_models)
+    if errors or found or question is None:
+        raise InvalidBody(errors + found)
+    return body["name"], canonical_query(question)
 
 
 def refuse_body(body: object) -> None:

@@ -6,9 +6,10 @@ from rest_framework import serializers
 
 from catalog.api_schemas import page_of
 from rentals.models import WebhookDelivery as DeliveryRow
+from rentals.models.searches import MAX_SEARCH_NAME
 from rentals.models.webhooks import MAX_DESCRIPTION, MAX_URL, EventKind
 from rentals.ssh_keys import MAX_COMMENT, MAX_TEXT
-from sizing.api_schemas import AnyValue, line
+from sizing.api_schemas import AnyValue, RecommendationsRequest, line
 
 # --- SSH keys -----------------------------------------------------------------------------------------------------
 
@@ -113,4 +114,31 @@ class WebhookDeliveryWithEvent(WebhookDelivery):
     event = serializers.DictField(child=AnyValue(), help_text="The body of the message.")
 
 
+# --- Saved searches -----------------------------------------------------------------------------------------------
+
+
+class SavedSearchRequest(RecommendationsRequest):
+    """A question of POST /recommendations under a name."""
+
+    name = line(MAX_SEARCH_NAME, help_text="Each name once; what is sent again as it is kept is found, not made.")
+
+
+class SavedSearch(serializers.Serializer[Any]):
+    """A question that is asked again and again; `machine.available` tells of a machine that appears for it."""
+
+    id = serializers.IntegerField()
+    name = serializers.CharField()
+    workload = serializers.DictField(child=AnyValue(), help_text="As POST /recommendations takes it.")
+    preferences = serializers.DictField(child=AnyValue(), help_text="As POST /recommendations takes them.")
+    machine_count = serializers.IntegerField(help_text="How many machines answered it when it was last asked.")
+    checked_at = serializers.DateTimeField(help_text="When it was last asked.")
+    found_at = serializers.DateTimeField(allow_null=True, help_text="When a machine last appeared.")
+    problem = serializers.CharField(allow_null=True, help_text="Why it cannot be asked any more.")
+    created_at = serializers.DateTimeField()
+    created_by = serializers.CharField(allow_null=True, help_text="Who saved it: a member or an API key.")
+    result_url = serializers.URLField(help_text="The page with its answer.")
+    html_url = serializers.URLField()
+
+
 SshKeyList, WebhookList, WebhookDeliveryList = page_of(SshKey), page_of(Webhook), page_of(WebhookDelivery)
+SavedSearchList = page_of(SavedSearch)

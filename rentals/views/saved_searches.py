@@ -25,7 +25,7 @@ def saved_searches(request: TenantRequest) -> HttpResponse:
         return _list(request)
     form = SearchForm(request.POST)
     try:
-        acts.check_may_keep(request.membership)
+        acts.check_may_keep(request.membership, now=timezone.now())
         if form.is_valid():
             name, query, now = form.cleaned_data["name"], form.cleaned_data["query"], timezone.now()
             with acting_once(request, now=now) as sending:

@@ -7,7 +7,15 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from tests.factories import make_ai_model, make_api_key, make_endpoint, make_machine, make_order, make_ssh_key
+from tests.factories import (
+    make_ai_model,
+    make_api_key,
+    make_endpoint,
+    make_machine,
+    make_order,
+    make_search,
+    make_ssh_key,
+)
 from tests.rentals.calls import call
 from tests.tenancy import statements
 
@@ -32,6 +40,7 @@ MOST = {
     ("GET", "policy"): 3,
     ("GET", "ssh-keys"): 2,
     ("GET", "webhooks"): 2,
+    ("GET", "saved-searches"): 2,
     ("GET", "webhooks/{endpoint}/deliveries"): 3,
 }
 
@@ -48,6 +57,7 @@ def test_statements_do_not_grow_with_rows(acme: Any, address: tuple[str, str]) -
 
     def keep(number: int) -> None:
         make_ssh_key(acme, f"{number}@laptop")
+        make_search(acme, f"search {number}")
         make_endpoint(acme, f"https://example.com/{number}", events=["order.ended"])
 
     keep(1)

@@ -75,6 +75,9 @@ def json_of(name: str, world: World) -> list[dict[str, Any]]:
             return [{"url": "https://sweep.example/", "events": ["order.placed"], "description": "of the sweep"}]
         case "api-webhook-secret":
             return [{"secret_made_at": instant(world.theirs.order.starts_at)}]
+        case "api-saved-searches":
+            notebook = {"task": "notebook", "gpu_memory_gib": "8"}
+            return [{"name": "of the sweep", "workload": ask} for ask in (notebook, *asks)]
         case "api-quotes":
             return [basket]
         case "api-sizing" | "api-recommendations":
