@@ -15,6 +15,7 @@ from datetime import datetime
 
 from django.db import transaction
 
+from catalog.visible import is_plain_line
 from rentals.asking import Asker, check_may, made_by, record_act
 from rentals.errors import InvalidSshKey, SshKeyThere, TooManySshKeys
 from rentals.models import Membership, Organization, SshKey
@@ -63,7 +64,7 @@ def read_key(text: str, *, name: str = "") -> PublicKey:
     blob = _decoded(encoded)
     _check(kind, _fields(blob))
     comment = " ".join((name or comment).split())
-    if not comment or len(comment) > MAX_COMMENT or not comment.isprintable():
+    if len(comment) > MAX_COMMENT or not is_plain_line(comment):
         raise InvalidSshKey(f"Name the key in 1 to {MAX_COMMENT} printable characters, such as ada@laptop.")
     digest = base64.b64encode(hashlib.sha256(blob).digest()).decode().rstrip("=")
     return PublicKey(kind, base64.b64encode(blob).decode(), comment, f"SHA256:{digest}")

@@ -14,6 +14,7 @@ from catalog.api_queries import refuse_parameters
 from catalog.api_schemas import answers
 from catalog.api_view import ApiView
 from catalog.links import page_url
+from catalog.visible import is_plain_line
 from sizing.api_schemas import OwnFiles, ReadModel
 from sizing.checkpoints.errors import UnreadableModel
 from sizing.checkpoints.json_reading import CONFIG, INDEX
@@ -91,7 +92,7 @@ def read_brought(body: Body) -> tuple[Reading | None, list[InputError]]:
 
 
 def _is_name(name: Any) -> bool:
-    return isinstance(name, str) and 0 < len(name) <= MAX_NAME and name.isprintable() and name == name.strip()
+    return isinstance(name, str) and len(name) <= MAX_NAME and is_plain_line(name) and name == name.strip()
 
 
 def _try(where: str, document: str, read: Callable[[], Reading]) -> tuple[Reading | None, list[InputError]]:
