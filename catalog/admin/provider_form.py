@@ -6,8 +6,9 @@ from urllib.parse import urlsplit
 from django import forms
 
 from catalog.feeds import ADAPTERS
-from catalog.models import Provider
+from catalog.models import DEMO_FEED, Provider
 from catalog.outgoing import shown_address
+from catalog.refresh.sources import Mismatch, check_demo
 from catalog.web_addresses import WebAddressField
 
 
@@ -52,7 +53,7 @@ class ProviderForm(forms.ModelForm):
             return self._address
         if address.endswith("?…"):
             raise forms.ValidationError("Write the whole address: what is not shown is kept for its own address alone.")
-        return address
+        return address.strip()
 
     def clean_new_secret(self) -> str:
         secret: str = self.cleaned_data["new_secret"]
@@ -62,6 +63,7 @@ class ProviderForm(forms.ModelForm):
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
+        self._check_feed(cleaned)
         secret, forget = cleaned.get("new_secret"), cleaned.get("forget_secret")
         if secret and forget:
             self.add_error("forget_secret", "Write a new secret or forget the one that is there, not both.")
@@ -74,6 +76,21 @@ class ProviderForm(forms.ModelForm):
                 "new_secret", "The feed moves to another server: write its secret, or forget the one of the old server."
             )
         return cleaned
+
+    def _check_feed(self, cleaned: dict[str, Any]) -> None:
+        """Whether address and format can be read together; the address alone is the model's to check."""
+        if not {"feed_url", "feed_format"} <= cleaned.keys():
+            return
+        address, feed_format = cleaned["feed_url"], cleaned["feed_format"]
+        if address and not feed_format:
+            self.add_error("feed_format", "Choose the format of the list at this address, or empty the address.")
+        elif feed_format and not address:
+            self.add_error("feed_url", "Write where the list of this format is, or choose “No feed”.")
+        elif address.startswith(DEMO_FEED):
+            try:
+                check_demo(address, feed_format, invented=cleaned.get("invented", False))
+            except Mismatch as mismatch:
+                self.add_error(mismatch.field, mismatch.detail)
 
     def _moves(self, address: str | None) -> bool:
         """Whether the secret would go to somebody else; who may not read it must not be able to send it to himself."""

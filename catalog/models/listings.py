@@ -4,15 +4,14 @@ import re
 from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from django.core.exceptions import ValidationError
-from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator, URLValidator
+from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models import F, Q
 from simple_history.models import HistoricalRecords
 
-from catalog import countries, pricing, units
+from catalog import countries, outgoing, pricing, units
 from catalog.querysets import FRESH_FOR, MachineQuerySet
 from catalog.sealing import FEEDS
 from catalog.visible import name_to_see
@@ -40,13 +39,27 @@ def known_country(code: str) -> None:
         )
 
 
+# What to do about an address that is refused by its spelling alone.
+_FIXES = {
+    "address_not_public": "Give the public address of the list; for development OUTGOING_ALLOWED names host and port.",
+    "url_scheme": f"Feeds that ship with Berth are written {DEMO_FEED} and their name.",
+    "url_host": "Write it whole, such as https://provider.example/list.",
+    "url_invalid": "Write it whole, such as https://provider.example/list.",
+    "url_userinfo": "Give the password as the secret.",
+}
+
+
 def feed_address(address: str) -> None:
-    """Raises: ValidationError for what a refresh would never fetch."""
+    """What a name leads to is looked at by each refresh.
+
+    Raises: ValidationError for what a refresh would never fetch.
+    """
     if re.fullmatch(rf"{DEMO_FEED}[a-z0-9-]+", address):
         return
-    URLValidator(schemes=["http", "https"])(address)
-    if "@" in urlsplit(address).netloc:
-        raise ValidationError("Keep the password out of the address: give it as the secret.", "password_in_address")
+    try:
+        outgoing.parse(address)
+    except outgoing.Refused as refused:
+        raise ValidationError(f"{refused.detail} {_FIXES.get(refused.code, '')}".strip(), refused.code) from None
 
 
 class Tier(models.TextChoices):

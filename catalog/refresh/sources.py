@@ -6,7 +6,7 @@ from datetime import datetime
 from urllib.parse import parse_qsl, quote, urlsplit
 
 from catalog import outgoing
-from catalog.feeds import Adapter
+from catalog.feeds import Adapter, berth_format
 from catalog.models import DEMO_FEED, Provider
 from catalog.refresh import demo
 from catalog.refresh.secrets import secret_of
@@ -53,13 +53,26 @@ def _without_secrets(content: bytes, secret: str, address: str) -> bytes:
     return content
 
 
-def _demo(provider: Provider, now: datetime) -> Body:
-    """Raises: Refused for a name that does not ship, and for a provider whose pages would not say it is invented."""
-    if not provider.invented:
-        raise outgoing.Refused("demo_feed", "A demo feed is for invented providers: mark this provider as invented.")
-    name = provider.feed_url.removeprefix(DEMO_FEED)
-    if name not in demo.FEEDS:
+class Mismatch(outgoing.Refused):
+    """A feed of which two settings do not go together. Attributes: `field`, the one to change."""
+
+    def __init__(self, field: str, detail: str) -> None:
+        super().__init__("demo_feed", detail)
+        self.field = field
+
+
+def check_demo(address: str, feed_format: str, *, invented: bool) -> None:
+    """Whether an address of a demo feed can be read. Raises: Mismatch."""
+    if address.removeprefix(DEMO_FEED) not in demo.FEEDS:
         known = ", ".join(f"{DEMO_FEED}{known}" for known in demo.FEEDS)
-        raise outgoing.Refused("demo_feed", f"There is no such demo feed. Those that ship are: {known}.")
-    content = demo.body(name, now)
+        raise Mismatch("feed_url", f"There is no such demo feed. Those that ship are: {known}.")
+    if not invented:
+        raise Mismatch("invented", "A demo feed is for invented providers: mark this provider as invented.")
+    if feed_format != berth_format.ADAPTER.slug:
+        raise Mismatch("feed_format", f"A demo feed is in the format {berth_format.ADAPTER.label}: choose that.")
+
+
+def _demo(provider: Provider, now: datetime) -> Body:
+    check_demo(provider.feed_url, provider.feed_format, invented=provider.invented)
+    content = demo.body(provider.feed_url.removeprefix(DEMO_FEED), now)
     return Body(content, len(content))

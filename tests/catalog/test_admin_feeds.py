@@ -114,8 +114,8 @@ def test_a_secret_does_not_follow_its_feed_to_another_server(staff: Client, fed:
         ({"feed_url": "file:///etc/passwd"}, "feed_url"),
         ({"feed_url": "https://user:pass@feed.example/"}, "feed_url"),
         ({"feed_url": "https://"}, "feed_url"),
-        ({"feed_url": ""}, "__all__"),
-        ({"feed_format": ""}, "__all__"),
+        ({"feed_url": ""}, "feed_url"),
+        ({"feed_format": ""}, "feed_format"),
         ({"feed_format": "xml"}, "feed_format"),
         ({"feed_interval_seconds": "5"}, "feed_interval_seconds"),
         ({"feed_interval_seconds": "9999"}, "feed_interval_seconds"),
@@ -129,6 +129,52 @@ def test_a_wrong_setting_is_an_error_at_its_field(
 ) -> None:
     url = page_of(fed)
     assert set(send(staff, url, {**form_of(staff, url), **changes})) == {field}
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "said"),
+    [
+        ({"feed_url": "http://127.0.0.1:8000/list"}, "feed_url", "127.0.0.1 is not a public address. Give the public"),
+        ({"feed_url": "https://10.0.0.8/list"}, "feed_url", "is not a public address"),
+        ({"feed_url": "https://192.168.1.1/"}, "feed_url", "is not a public address"),
+        ({"feed_url": "https://169.254.169.254/latest/"}, "feed_url", "is not a public address"),
+        ({"feed_url": "https://[::1]/"}, "feed_url", "is not a public address"),
+        ({"feed_url": "https://[::ffff:127.0.0.1]/"}, "feed_url", "is not a public address"),
+        ({"feed_url": "https://2130706433/"}, "feed_url", "an unusual spelling of an address"),
+        ({"feed_url": "http://localhost/list"}, "feed_url", "localhost is not a full name"),
+        ({"feed_url": "https://feed.example:99999/"}, "feed_url", "The port of the address must be 1 to 65535"),
+        ({"feed_url": "ftp://feed.example/list"}, "feed_url", "must begin with https:// or http://"),
+        ({"feed_url": "file:///etc/passwd"}, "feed_url", "must begin with https:// or http://"),
+        ({"feed_url": "feed.example/list"}, "feed_url", "must begin with https:// or http://"),
+        ({"feed_url": "https:///list"}, "feed_url", "Write it whole"),
+        ({"feed_url": "https://user:pass@feed.example/"}, "feed_url", "Give the password as the secret"),
+        ({"feed_url": "demo:"}, "feed_url", "Those that ship are: demo:rowan, demo:willow."),
+        ({"feed_url": "demo:nope", "invented": "on"}, "feed_url", "Those that ship are: demo:rowan, demo:willow."),
+        ({"feed_url": "demo:rowan"}, "invented", "mark this provider as invented"),
+        ({"feed_url": "demo:rowan", "invented": "on", "feed_format": "vast"}, "feed_format", "choose that"),
+        ({"feed_url": ""}, "feed_url", "choose “No feed”"),
+        ({"feed_format": ""}, "feed_format", "Choose the format"),
+    ],
+)
+def test_a_feed_that_can_never_be_read_is_refused_with_what_to_do(
+    staff: Client, fed: Provider, changes: dict[str, str], field: str, said: str
+) -> None:
+    url = page_of(fed)
+    errors = send(staff, url, {**form_of(staff, url), **changes, "forget_secret": "on"})
+    assert set(errors) == {field}
+    assert said in " ".join(errors[field])
+
+
+def test_hosts_of_development_and_demo_feeds_are_taken(staff: Client, fed: Provider, settings: Any) -> None:
+    settings.OUTGOING_ALLOWED = ["127.0.0.1:8000", "feeds:80"]
+    url = page_of(fed)
+    for address in ("http://127.0.0.1:8000/list", "http://feeds/list", "https://a-name-nobody-asks.invalid/list"):
+        sent = {**form_of(staff, url), "feed_url": f" {address} ", "forget_secret": "on"}
+        assert send(staff, url, sent) == {}
+        fed.refresh_from_db()
+        assert fed.feed_url == address
+    sent = {**form_of(staff, url), "feed_url": "demo:rowan", "invented": "on", "forget_secret": "on"}
+    assert send(staff, url, sent) == {}
 
 
 def test_saving_the_form_keeps_a_refresh_that_came_meanwhile_and_asks_again_when_the_feed_changed(
