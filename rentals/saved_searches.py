@@ -11,6 +11,7 @@ from django.http import QueryDict
 from django.utils.dateparse import parse_datetime
 
 from catalog.links import page_url
+from catalog.visible import is_plain_line
 from rentals.asking import Asker, check_may, made_by, record_act
 from rentals.documents import instant
 from rentals.errors import InvalidSearch, SearchThere, TooManySearches
@@ -47,7 +48,7 @@ def save_search(asker: Asker, *, name: str, query: str, now: datetime) -> SavedS
     Raises: NotPermitted, InvalidSearch, SearchThere, TooManySearches.
     """
     name = " ".join(name.split())
-    if not name or len(name) > MAX_SEARCH_NAME or not name.isprintable():
+    if len(name) > MAX_SEARCH_NAME or not is_plain_line(name):
         raise InvalidSearch("name", f"Name the search in 1 to {MAX_SEARCH_NAME} printable characters.")
     with transaction.atomic():
         # Held, so that two at once neither pass the limit nor take one name.

@@ -202,6 +202,8 @@ def test_the_public_result_page_and_a_viewer_are_not_offered_it(client, acme):
         ("a\x00b", QUERY),
         ("x", ""),
         ("x", "task=dance"),
+        ("\u3164", QUERY),
+        ("a\u202eb", QUERY),
         ("x", "task=notebook"),
         ("x", QUERY + "&colour=red"),
         ("x", "task=run&model=own:nobodys&precision_bits=16&context=1&requests=1"),
