@@ -164,3 +164,25 @@ def test_a_server_that_cannot_tell_where_a_body_ends_says_so(live_server: Any) -
     with Wire(port) as wire:
         status, page = wire.ask("/theme/", CHUNKS, body=chunked(b"theme=dark"))
         assert (status, "Content-Length" in page) == (411, True)
+
+
+@pytest.mark.parametrize(
+    ("request_line", "header", "status"),
+    [
+        ("GET /api/v1/gpus", "X: y", 400),
+        ("GET  HTTP/1.1", "X: y", 400),
+        ("get /api/v1/gpus HTTP/1.1", "X: y", 400),
+        ("GET /api/v1/gpus HTTP/1.1", "X y", 400),
+        ("GET /api/v1/gpus HTTP/1.1", "Idempotency-Key: a\0b", 400),
+        (f"GET /api/v1/gpus?cursor={'x' * 8200} HTTP/1.1", "X: y", 414),
+        ("GET /api/v1/gpus HTTP/1.1", f"X: {'y' * 8200}", 431),
+        ("POST /api/v1/gpus HTTP/1.1", "Transfer-Encoding: brotli", 501),
+    ],
+)
+def test_what_is_no_http_is_refused_as_the_manual_says(
+    gunicorn: int, request_line: str, header: str, status: int
+) -> None:
+    with Wire(gunicorn) as wire:
+        wire.socket.sendall(f"{request_line}\r\nHost: 127.0.0.1\r\n{header}\r\n\r\n".encode("latin-1"))
+        found, page = wire.answer()
+        assert (found, wire.headers["connection"], "<html>" in page) == (status, "close", True)
