@@ -14,6 +14,7 @@ from catalog import wording
 from catalog.forms import SORTS, CatalogFilter
 from catalog.freshness import checked_lists
 from catalog.models import Availability, Machine
+from catalog.parameters import without_parameters
 from catalog.pricing import Package
 from catalog.programs import Call, Program
 
@@ -62,6 +63,7 @@ def catalog(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
+@without_parameters
 def machine(request: HttpRequest, machine_id: int) -> HttpResponse:
     """One listed machine with all its facts, its prices and its limits."""
     found = get_object_or_404(Machine.objects.listed().with_facts(), pk=machine_id)
@@ -79,10 +81,12 @@ def machine(request: HttpRequest, machine_id: int) -> HttpResponse:
 
 
 @require_safe
+@without_parameters
 def help_tiers(request: HttpRequest) -> HttpResponse:
     return render(request, "catalog/help_tiers.html")
 
 
 @require_safe
+@without_parameters
 def glossary(request: HttpRequest) -> HttpResponse:
     return render(request, "catalog/glossary.html")

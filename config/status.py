@@ -6,10 +6,12 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from catalog.freshness import freshness
+from catalog.parameters import without_parameters
 from config.periodic import WORDS, periodic_work
 
 
 @require_safe
+@without_parameters
 def status(request: HttpRequest) -> HttpResponse:
     now = timezone.now()
     everybody, work = freshness(now), periodic_work(now)

@@ -5,7 +5,9 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.views.decorators.http import require_safe
 
+from catalog.parameters import without_parameters
 from catalog.units import GB, to_gib
 from sizing import explain
 from sizing.documents import memory_document
@@ -30,6 +32,8 @@ class Variant:
     total: str
 
 
+@require_safe
+@without_parameters
 def help_memory(request: HttpRequest) -> HttpResponse:
     """How memory is computed, with the worked example out of the engine."""
     context: dict[str, Any] = {

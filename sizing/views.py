@@ -16,6 +16,7 @@ from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 from django_htmx.http import replace_url
 
+from catalog.parameters import without_parameters
 from catalog.programs import Call, Program
 from sizing.answers import HardLimits
 from sizing.asked import asked
@@ -66,6 +67,7 @@ def public_frame() -> Frame:
 
 
 @require_safe
+@without_parameters
 def home(request: HttpRequest) -> HttpResponse:
     """What Berth does, with a worked answer at once."""
     context: dict[str, Any] = {"frame": public_frame()}
