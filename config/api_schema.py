@@ -17,6 +17,7 @@ TAGS = {
     "Organization": "What a key may read of its own organization.",
     "Webhooks": "Endpoints that are told of events, their secrets, and what was delivered.",
     "Saved searches": "Questions that are asked again and again.",
+    "Own models": "Models that an organization keeps, beside those of the catalog.",
     "SSH keys": "The public keys that are put on an organization's lots.",
     "About": "The codes of errors.",
 }
@@ -27,6 +28,7 @@ _TAG_OF = {
     **dict.fromkeys(("quotes", "orders"), "Orders"),
     "ssh-keys": "SSH keys",
     "webhooks": "Webhooks",
+    "own-models": "Own models",
     "saved-searches": "Saved searches",
     "errors": "About",
 }
@@ -100,6 +102,8 @@ LINKS: dict[tuple[str, str], dict[str, Document]] = {
     ("list_orders", "200"): {"get_order": {"parameters": {"order_id": "$response.body#/results/0/id"}}},
     ("add_ssh_key", "201"): {"remove_ssh_key": {"parameters": {"ssh_key_id": "$response.body#/id"}}},
     ("list_ssh_keys", "200"): {"get_ssh_key": {"parameters": {"ssh_key_id": "$response.body#/results/0/id"}}},
+    ("keep_own_model", "201"): {"delete_own_model": {"parameters": {"model_slug": "$response.body#/slug"}}},
+    ("list_own_models", "200"): {"get_own_model": {"parameters": {"model_slug": "$response.body#/results/0/slug"}}},
     ("save_search", "201"): {"delete_saved_search": {"parameters": {"search_id": "$response.body#/id"}}},
     ("list_saved_searches", "200"): {"get_saved_search": {"parameters": {"search_id": "$response.body#/results/0/id"}}},
     ("make_webhook", "201"): {

@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, path
 
-from rentals.api import orders, own, saved_searches, ssh_keys, webhooks
+from rentals.api import orders, own, own_models, saved_searches, ssh_keys, webhooks
 
 _ALLOCATION = "orders/<uuid:order_id>/allocations/<int:number>/"
 _WEBHOOK = "webhooks/<int:endpoint_id>"
@@ -22,6 +22,8 @@ urlpatterns: list[URLPattern] = [
     path("audit", own.AuditView.as_view(), name="api-audit"),
     path("ssh-keys", ssh_keys.SshKeysView.as_view(), name="api-ssh-keys"),
     path("ssh-keys/<int:ssh_key_id>", ssh_keys.SshKeyView.as_view(), name="api-ssh-key"),
+    path("own-models", own_models.OwnModelsView.as_view(), name="api-own-models"),
+    path("own-models/<slug:model_slug>", own_models.OwnModelView.as_view(), name="api-own-model"),
     path("webhooks", webhooks.WebhooksView.as_view(), name="api-webhooks"),
     path(_WEBHOOK, webhooks.WebhookView.as_view(), name="api-webhook"),
     path(f"{_WEBHOOK}/secret", webhooks.WebhookSecretView.as_view(), name="api-webhook-secret"),

@@ -8,9 +8,10 @@ from urllib.parse import parse_qs
 
 from catalog.links import page_url
 from rentals.documents import instant
-from rentals.models import SavedSearch, SshKey, WebhookDelivery, WebhookEndpoint
+from rentals.models import OwnModel, SavedSearch, SshKey, WebhookDelivery, WebhookEndpoint
 from rentals.saved_searches import result_url
 from sizing.json_input import PREFERENCE_KINDS, TEXTS, WHOLE, WORKLOAD_KINDS
+from sizing.own_shape import OWN_PREFIX
 
 
 def ssh_key_document(key: SshKey) -> dict[str, Any]:
@@ -96,3 +97,18 @@ def _of_kinds(asked: dict[str, list[str]], kinds: dict[str, str]) -> dict[str, A
         if values := asked.get(name):
             found[name] = values if kind == TEXTS else int(values[0]) if kind == WHOLE else values[0]
     return found
+
+
+def own_model_document(model: OwnModel) -> dict[str, Any]:
+    """A model of the organization's own; where its figures came from is in `reading`, for who asks for the one."""
+    unreadable = "Its figures cannot be read any more. Delete it and bring it again."
+    return {
+        "slug": model.slug,
+        "model": f"{OWN_PREFIX}{model.slug}",
+        "name": model.name,
+        "figures": model.figures,
+        "problem": None if model.readable else unreadable,
+        "created_at": instant(model.created_at),
+        "created_by": model.created_by_name or None,
+        "html_url": page_url("own-model", model.organization.slug, model.slug),
+    }

@@ -10,11 +10,12 @@ from django.db import transaction
 from django.utils.functional import SimpleLazyObject
 from django.utils.text import slugify
 
-from rentals.audit import name_of, record
-from rentals.errors import NotPermitted, RentalError
+from rentals.asking import Asker, check_may, made_by, record_act
+from rentals.audit import record
+from rentals.errors import RentalError
 from rentals.models import Membership, Organization, OwnModel
 from sizing.forms import OwnModels
-from sizing.own_reading import Reading
+from sizing.own_reading import Brought
 from sizing.own_shape import OwnShape
 
 if TYPE_CHECKING:
@@ -28,8 +29,20 @@ _SLUG_LENGTH = 56
 
 
 class TooManyModels(RentalError):
+    code = "limit_reached"
+
     def __init__(self) -> None:
         super().__init__(f"An organization keeps at most {MOST_MODELS} models of its own. Delete one first.")
+
+
+class ModelThere(RentalError):
+    """`existing` is a model of the same name and figures."""
+
+    code = "already_exists"
+
+    def __init__(self, existing: OwnModel) -> None:
+        super().__init__(f"This model is kept already, as own:{existing.slug}.")
+        self.existing = existing
 
 
 def shapes_of(organization: Organization) -> OwnModels:
@@ -42,16 +55,23 @@ def shapes_of(organization: Organization) -> OwnModels:
     return cast(OwnModels, SimpleLazyObject(read))
 
 
-def add_own_model(membership: Membership, reading: Reading, *, now: datetime) -> OwnModel:
-    """Keep what was read from a model's files.
+def add_own_model(asker: Asker, reading: Brought, *, now: datetime, once: bool = False) -> OwnModel:
+    """Keep what was read from a model's files, or stated.
 
-    Raises: NotPermitted, TooManyModels.
+    `once`: no second one of the same name and figures, so that a request that is sent again keeps nothing twice.
+
+    Raises: NotPermitted, TooManyModels, ModelThere.
     """
-    _check_may(membership)
     with transaction.atomic():
         # Held, so that two of the same name at the same moment get two slugs.
-        organization = Organization.objects.select_for_update().get(pk=membership.organization_id)
-        taken = set(OwnModel.objects.for_organization(organization).values_list("slug", flat=True))
+        organization = Organization.objects.select_for_update().get(pk=asker.organization_id)
+        _check_may(asker, now)
+        mine = OwnModel.objects.for_organization(organization)
+        if once:
+            for row in mine.filter(name=reading.model.name).select_related("organization"):
+                if row.figures == reading.model.figures:
+                    raise ModelThere(row)
+        taken = set(mine.values_list("slug", flat=True))
         if len(taken) >= MOST_MODELS:
             raise TooManyModels
         model = OwnModel.objects.create(
@@ -60,25 +80,23 @@ def add_own_model(membership: Membership, reading: Reading, *, now: datetime) ->
             slug=_free_slug(reading.model.name, taken),
             figures=reading.model.figures,
             reading=reading.document,
-            created_by=membership.user,
-            created_by_name=name_of(membership.user),
             created_at=now,
+            **made_by(asker),
         )
-        record(organization, "own_model.added", at=now, actor=membership.user, via="page", object_id=model.slug,
-               name=model.name, parameters=reading.model.parameters)  # fmt: skip
+        record_act(asker, organization, "own_model.added", at=now, object_id=model.slug, name=model.name,
+                   parameters=reading.model.parameters)  # fmt: skip
     return model
 
 
-def delete_own_model(membership: Membership, slug: str, *, now: datetime) -> OwnModel:
+def delete_own_model(asker: Asker, slug: str, *, now: datetime) -> OwnModel:
     """Take a model away. Orders keep what they were sized with.
 
     Raises: NotPermitted, OwnModel.DoesNotExist.
     """
     with transaction.atomic():
-        model = OwnModel.objects.for_organization(membership.organization).select_for_update().get(slug=slug)
-        _check_may(membership)
-        record(membership.organization, "own_model.deleted", at=now, actor=membership.user, via="page",
-               object_id=model.slug, name=model.name)  # fmt: skip
+        model = OwnModel.objects.for_organization(asker.organization).select_for_update().get(slug=slug)
+        _check_may(asker, now)
+        record_act(asker, asker.organization, "own_model.deleted", at=now, object_id=model.slug, name=model.name)
         model.delete()
     return model
 
@@ -98,9 +116,12 @@ def may_keep(membership: Membership) -> bool:
     return membership.may_order
 
 
-def _check_may(membership: Membership) -> None:
-    if not may_keep(membership):
-        raise NotPermitted("Viewers look at the organization's models; owners, admins and members add and delete them.")
+def _check_may(asker: Asker, now: datetime) -> None:
+    def may(member: Membership | None) -> bool:
+        return member is not None and may_keep(member)
+
+    refusal = "Viewers look at the organization's models; owners, admins and members add and delete them."
+    check_may(asker, may, refusal, now=now)
 
 
 def _free_slug(name: str, taken: set[str]) -> str:

@@ -318,11 +318,9 @@ class Stored(serializers.Serializer[Any]):
     bytes_by_dtype = serializers.ListField(child=serializers.ListField(child=AnyValue()))
 
 
-class ReadModel(serializers.Serializer[Any]):
-    """The figures of a model of one's own, each with where it came from."""
+class ModelReading(serializers.Serializer[Any]):
+    """What was read from the files of a model: each figure with where it came from."""
 
-    name = serializers.CharField()
-    figures = serializers.DictField(child=AnyValue(), help_text="By the names of the figures of a model.")
     architecture = serializers.CharField()
     provenance = FigureOrigin(many=True)
     parts = ModelPart(many=True)
@@ -330,6 +328,13 @@ class ReadModel(serializers.Serializer[Any]):
     cache_note = serializers.CharField()
     quantization = Quantization(allow_null=True)
     stored = Stored(allow_null=True)
+
+
+class ReadModel(ModelReading):
+    """The figures of a model of one's own, each with where it came from."""
+
+    name = serializers.CharField()
+    figures = serializers.DictField(child=AnyValue(), help_text="By the names of the figures of a model.")
     shape = serializers.CharField(allow_null=True, help_text="Stands in place of `model` in a workload.")
     html_url = serializers.URLField(help_text="Launch by workload with this model; where `shape` is null, to bring it.")
 

@@ -20,8 +20,8 @@ from sizing.checkpoints.errors import UnreadableModel
 from sizing.checkpoints.json_reading import CONFIG, INDEX
 from sizing.forms import InputError
 from sizing.json_input import Body, InvalidBody, body_problems, kind_of
-from sizing.own_reading import Reading, read_files
-from sizing.own_shape import MAX_NAME, MAX_TOKEN
+from sizing.own_reading import Brought, GivenFigures, Reading, read_files
+from sizing.own_shape import MAX_NAME, MAX_TOKEN, read_figures
 
 FILES = {"config": CONFIG, "safetensors_index": INDEX}
 OWN_NAMES = (*FILES, "name")
@@ -38,15 +38,7 @@ class ReadModelView(ApiView):
     @extend_schema(operation_id="read_model", request=OwnFiles, responses=answers(ReadModel, body=True))
     def post(self, request: Request) -> Response:
         refuse_parameters(request)
-        body = request.data
-        errors = body_problems(body, OWN_NAMES)
-        if not isinstance(body, dict):
-            raise InvalidBody(errors)
-        reading, found = read_brought(body)
-        if reading is None and not found:
-            found.append(InputError("config", "required", "Give the object “config”: the config.json of a model."))
-        if errors or reading is None:
-            raise InvalidBody(errors + found)
+        reading = read_own(request.data, OWN_NAMES)
         token = reading.model.token
         shape = token if len(token) <= MAX_TOKEN else None
         page = f"{page_url('launch')}?{urlencode({'task': 'run', 'shape': shape})}" if shape else page_url("launch-own")
@@ -59,6 +51,40 @@ class ReadModelView(ApiView):
                 "html_url": page,
             }
         )
+
+
+def read_own(body: object, known: Iterable[str]) -> Reading:
+    """The model in a body that is about nothing else. Raises: InvalidBody."""
+    errors = body_problems(body, known)
+    if not isinstance(body, dict):
+        raise InvalidBody(errors)
+    reading, found = read_brought(body)
+    if reading is None and not found:
+        found.append(InputError("config", "required", "Give the object “config”: the config.json of a model."))
+    if errors or reading is None:
+        raise InvalidBody(errors + found)
+    return reading
+
+
+def read_own_or_figures(body: object) -> Brought:
+    """The same, or `figures` as they were read or kept before. Raises: InvalidBody."""
+    known = (*OWN_NAMES, "figures")
+    if not isinstance(body, dict) or body.get("figures") is None:
+        return read_own(body, known)
+    errors = body_problems(body, known)
+    said = "“figures” are the whole model: give them or “config”, not both."
+    errors += [InputError(name, "repeated", said) for name in OWN_NAMES if body.get(name) is not None]
+    model = None
+    if isinstance(body["figures"], dict):
+        try:
+            model = read_figures(body["figures"])
+        except UnreadableModel as error:
+            errors.append(InputError(f"figures.{error.field}", error.code, f"{error.field}: {error.reason}."))
+    else:
+        errors.append(InputError("figures", "invalid", f"“figures” must be an object, not {kind_of(body['figures'])}."))
+    if errors or model is None:
+        raise InvalidBody(errors)
+    return GivenFigures(model)
 
 
 def take_brought(workload: Body) -> tuple[Body, Reading | None, list[InputError]]:

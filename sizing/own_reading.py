@@ -21,6 +21,34 @@ class Reading:
         self.document: dict[str, Any] = reading_document(imported)
 
 
+class GivenFigures:
+    """A model by figures that somebody states. It stands where a reading does, and says that no file was read."""
+
+    def __init__(self, model: OwnShape) -> None:
+        self.model = model
+        self.document: dict[str, Any] = {
+            "architecture": model.architecture,
+            "provenance": [
+                {
+                    "figure": name,
+                    "value": value if isinstance(value, int) else shown(value, longest=MOST_TEXT),
+                    "fields": [f"figures.{name}"],
+                    "rule": "Stated as it is: no file was read.",
+                }
+                for name, value in model.figures.items()
+                if name not in ("name", "architecture")
+            ],
+            "parts": [],
+            "left_out": [],
+            "cache_note": model.cache_note,
+            "quantization": None,
+            "stored": None,
+        }
+
+
+Brought = Reading | GivenFigures
+
+
 def read_files(config: bytes | str | None, weights: Sequence[bytes | str] = (), name: str = "") -> Reading:
     """The model of what was given; see `read_model`.
 
@@ -90,6 +118,8 @@ __all__ = [
     "INDEX",
     "LIMITS",
     "MOST_FILES",
+    "Brought",
+    "GivenFigures",
     "Reading",
     "config_bytes",
     "read_files",

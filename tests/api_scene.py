@@ -139,6 +139,11 @@ def keep(key: Any) -> dict[str, Any]:
     did("get_saved_search", "GET", f"saved-searches/{search['id']}")
     did("delete_saved_search", "DELETE", f"saved-searches/{search['id']}", status=204)
     delivery = sent["html_url"].strip("/").rpartition("/")[2]
+    own = {"config": json.loads(config()), "name": "My Llama"}
+    slug = did("keep_own_model", "POST", "own-models", own, 201)["slug"]
+    did("list_own_models", "GET", "own-models")
+    did("get_own_model", "GET", f"own-models/{slug}")
+    did("delete_own_model", "DELETE", f"own-models/{slug}", status=204)
     for number in (kept["id"], int(delivery), search["id"]):
         found = _renumbered(found, number)
     invented = {kept["secret"]: SECRET, new["secret"]: SECRET, sent["event_id"]: EVENT_ID}

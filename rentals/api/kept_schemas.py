@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from catalog.api_schemas import page_of
@@ -9,7 +10,7 @@ from rentals.models import WebhookDelivery as DeliveryRow
 from rentals.models.searches import MAX_SEARCH_NAME
 from rentals.models.webhooks import MAX_DESCRIPTION, MAX_URL, EventKind
 from rentals.ssh_keys import MAX_COMMENT, MAX_TEXT
-from sizing.api_schemas import AnyValue, RecommendationsRequest, line
+from sizing.api_schemas import AnyValue, ConfigField, ModelReading, OwnFiles, RecommendationsRequest, line
 
 # --- SSH keys -----------------------------------------------------------------------------------------------------
 
@@ -140,5 +141,43 @@ class SavedSearch(serializers.Serializer[Any]):
     html_url = serializers.URLField()
 
 
+# --- Models of one's own ------------------------------------------------------------------------------------------
+
+
+@extend_schema_field(
+    {
+        "type": "object",
+        "additionalProperties": True,
+        "description": "The whole model in place of `config`: `figures` as POST /models/read gives them.",
+    }
+)
+class FiguresField(serializers.JSONField):
+    pass
+
+
+class OwnModelRequest(OwnFiles):
+    """A language model of one's own: by its files, or by figures that you state."""
+
+    config = ConfigField(required=False, allow_null=True)
+    figures = FiguresField(required=False, allow_null=True)
+
+
+class OwnModel(serializers.Serializer[Any]):
+    """A model that the organization keeps."""
+
+    slug = serializers.CharField()
+    model = serializers.CharField(help_text="What names it in a workload.")
+    name = serializers.CharField()
+    figures = serializers.DictField(child=AnyValue(), help_text="By the names of the figures of a model.")
+    problem = serializers.CharField(allow_null=True, help_text="Why it cannot be chosen any more; null: it can.")
+    created_at = serializers.DateTimeField()
+    created_by = serializers.CharField(allow_null=True, help_text="Who brought it: a member or an API key.")
+    html_url = serializers.URLField()
+
+
+class OwnModelWithReading(OwnModel):
+    reading = ModelReading(help_text="Where each figure came from.")
+
+
 SshKeyList, WebhookList, WebhookDeliveryList = page_of(SshKey), page_of(Webhook), page_of(WebhookDelivery)
-SavedSearchList = page_of(SavedSearch)
+SavedSearchList, OwnModelList = page_of(SavedSearch), page_of(OwnModel)

@@ -13,6 +13,7 @@ from tests.factories import (
     make_endpoint,
     make_machine,
     make_order,
+    make_own_model,
     make_search,
     make_ssh_key,
 )
@@ -40,6 +41,7 @@ MOST = {
     ("GET", "policy"): 3,
     ("GET", "ssh-keys"): 2,
     ("GET", "webhooks"): 2,
+    ("GET", "own-models"): 2,
     ("GET", "saved-searches"): 2,
     ("GET", "webhooks/{endpoint}/deliveries"): 3,
 }
@@ -58,6 +60,7 @@ def test_statements_do_not_grow_with_rows(acme: Any, address: tuple[str, str]) -
     def keep(number: int) -> None:
         make_ssh_key(acme, f"{number}@laptop")
         make_search(acme, f"search {number}")
+        make_own_model(acme, f"Model {number}")
         make_endpoint(acme, f"https://example.com/{number}", events=["order.ended"])
 
     keep(1)

@@ -5,6 +5,7 @@ A POST that is refused for what it says proves nothing about who says it; a test
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from rentals.documents import instant
@@ -78,6 +79,8 @@ def json_of(name: str, world: World) -> list[dict[str, Any]]:
         case "api-saved-searches":
             notebook = {"task": "notebook", "gpu_memory_gib": "8"}
             return [{"name": "of the sweep", "workload": ask} for ask in (notebook, *asks)]
+        case "api-own-models":
+            return [{"config": json.loads(config()), "name": "Model of the sweep"}]
         case "api-quotes":
             return [basket]
         case "api-sizing" | "api-recommendations":

@@ -172,6 +172,8 @@ TABLE: dict[str, Row] = {
     "api-webhook-deliveries": API_READ,
     "api-webhook-delivery": API_READ,
     "api-webhook-replay": API_ACT,
+    "api-own-models": Row(Access.API_KEY, {"*": "read", "POST": "order"}, acts=True),
+    "api-own-model": API_ROW,
     "api-saved-searches": Row(Access.API_KEY, {"*": "read", "POST": "order"}, acts=True),
     "api-saved-search": API_ROW,
     # The administration: pages beyond the standard ones of ADMIN_MODELS
