@@ -55,7 +55,8 @@ def _price_words(machine: Machine, now: datetime) -> str:
         return f"price implausible: ${per_gpu:.4f} per GPU and hour"
     for days in STANDARD_TERMS_DAYS:
         package, hourly = getattr(machine, f"price_{days}_days_usd"), machine.hourly_usd * HOURS_PER_DAY * days
-        if not hourly * LEAST_SHARE <= package <= hourly * MOST_SHARE:
+        # None: an older version is shown from a form that left it empty, and saving would compute it.
+        if package is not None and not hourly * LEAST_SHARE <= package <= hourly * MOST_SHARE:
             return f"price implausible: {days} days are far from the hourly price"
     return ""
 

@@ -132,3 +132,9 @@ def test_history_says_that_a_value_was_empty(staff: Client) -> None:
     for words in ("Country: (empty) → FR", "Country: FR → (empty)", "no → yes"):
         assert words in page, words
     assert "None" not in page
+
+
+def test_an_older_version_opens_from_an_empty_form(staff: Client) -> None:
+    machine = make_machine()
+    version = machine.history.get().history_id
+    assert staff.post(f"/admin/catalog/machine/{machine.pk}/history/{version}/", {}).status_code < 500
