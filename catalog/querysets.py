@@ -20,8 +20,15 @@ def is_current(now: datetime) -> Q:
     """
     # A subquery and no join: what is absent is little, and it is looked up once for all machines of a query.
     absent = apps.get_model("catalog", "FeedAbsence").objects.exclude(why="fewer").values("machine")
-    fresh = Q(provider__refreshed_at__gt=now - FRESH_FOR) & ~Q(pk__in=absent)
-    return Q(online=True) & (Q(provider__feed_url="") | fresh)
+    return Q(online=True) & has_current_list(now, "provider__") & (Q(provider__feed_url="") | ~Q(pk__in=absent))
+
+
+def has_current_list(now: datetime, of: str = "") -> Q:
+    """Providers whose list was read lately, and those without one, whose machines the operator declares.
+
+    `of` leads to the provider from the rows that are asked.
+    """
+    return Q(**{f"{of}feed_url": ""}) | Q(**{f"{of}refreshed_at__gt": now - FRESH_FOR})
 
 
 def lots_to_sell() -> Case:

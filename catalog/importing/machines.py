@@ -100,7 +100,8 @@ class MachineTable(Importable):
                 if name not in OWN_OF_FED:
                     yield shown[name], f"is kept by the feed of {instance.provider}: the next refresh would undo it."
             return
-        row = {each.name: getattr(instance, each.attname) for each in instance._meta.concrete_fields}
+        stated = (each for each in instance._meta.concrete_fields if not each.generated)
+        row = {each.name: getattr(instance, each.attname) for each in stated}
         wrong = set()
         for problem in machine_problems(row):
             # The stock of a row that is there is checked below, with a sentence of its own.

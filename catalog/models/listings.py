@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import F, IntegerField, Q
+from django.db.models.functions import Cast
 from simple_history.models import HistoricalRecords
 
 from catalog import countries, outgoing, pricing, units
+from catalog.digest import Digest, cents
 from catalog.querysets import FRESH_FOR, MachineQuerySet
 from catalog.sealing import FEEDS
 from catalog.visible import name_to_see
@@ -276,9 +278,36 @@ class Machine(models.Model):
     price_7_days_usd = models.DecimalField(max_digits=12, decimal_places=2)
     price_30_days_usd = models.DecimalField(max_digits=12, decimal_places=2)
     updated_at = models.DateTimeField(auto_now=True)
+    # Everything of the row that decides an answer or is told in one (catalog/version.py); a test holds it complete.
+    answers_digest = models.GeneratedField(
+        expression=Digest(
+            "id",
+            "provider",
+            "gpu",
+            "gpu_count",
+            "tier",
+            "country",
+            "gpu_memory_bytes",
+            "memory_unit",
+            "memory_source",
+            Cast("interruptible", IntegerField()),
+            "max_term_days",
+            "lots",
+            "free_lots",
+            Cast("online", IntegerField()),
+            cents("price_3_days_usd"),
+            cents("price_7_days_usd"),
+            cents("price_30_days_usd"),
+            "name",
+        ),
+        output_field=models.BigIntegerField(),
+        db_persist=True,
+    )
 
     objects = MachineQuerySet.as_manager()
-    history = HistoricalRecords(excluded_fields=["free_lots", "gone_since", "host", "host_gpus", "updated_at"])
+    history = HistoricalRecords(
+        excluded_fields=["free_lots", "gone_since", "host", "host_gpus", "updated_at", "answers_digest"]
+    )
 
     class Meta:
         ordering = ["name", "id"]
