@@ -6,15 +6,16 @@ from catalog.sealing import FEEDS
 
 
 def seal(apps: Any, schema_editor: Any) -> None:
-    _each(apps, FEEDS.seal)
+    _each(apps, schema_editor.connection.alias, FEEDS.seal)
 
 
 def unseal(apps: Any, schema_editor: Any) -> None:
-    _each(apps, FEEDS.unseal)
+    _each(apps, schema_editor.connection.alias, FEEDS.unseal)
 
 
-def _each(apps: Any, written: Any) -> None:
-    for provider in apps.get_model("catalog", "Provider").objects.exclude(sealed_secret=""):
+def _each(apps: Any, alias: str, written: Any) -> None:
+    # Migrations run as the role that owns the tables; another connection would wait for the locks of this one.
+    for provider in apps.get_model("catalog", "Provider").objects.using(alias).exclude(sealed_secret=""):
         provider.sealed_secret = written(provider.sealed_secret)
         provider.save(update_fields=["sealed_secret"])
 
