@@ -13,7 +13,7 @@ TAGS = {
     "Catalog": "GPUs, machines, AI models and options. Everybody may read them.",
     "Sizing": "What a workload needs, and where it fits. Everybody may ask; with a key, for its organization.",
     "Calculator": "Memory of parameters and of chains of stages, without a model.",
-    "Orders": "Quotes, orders and their lots.",
+    "Orders": "Quotes, plans, orders and their lots.",
     "Organization": "What a key may read of its own organization.",
     "Webhooks": "Endpoints that are told of events, their secrets, and what was delivered.",
     "Saved searches": "Questions that are asked again and again.",
@@ -25,7 +25,7 @@ _TAG_OF = {
     **dict.fromkeys(("gpus", "machines", "options", "models"), "Catalog"),
     **dict.fromkeys(("sizing", "recommendations"), "Sizing"),
     "calculator": "Calculator",
-    **dict.fromkeys(("quotes", "orders"), "Orders"),
+    **dict.fromkeys(("quotes", "planner", "orders"), "Orders"),
     "ssh-keys": "SSH keys",
     "webhooks": "Webhooks",
     "own-models": "Own models",
@@ -80,6 +80,7 @@ LINKS: dict[tuple[str, str], dict[str, Document]] = {
     ("list_machines", "200"): {
         "get_machine": {"parameters": {"machine_id": "$response.body#/results/0/id"}},
         "quote": {"requestBody": {"machine": "$response.body#/results/0/id", "term_days": 7}},
+        "plan": {"requestBody": {"machine": "$response.body#/results/0/id", "days": 45}},
     },
     ("recommend", "200"): {
         "quote": {"requestBody": {"machine": "$response.body#/recommended/0/machine/id", "term_days": 7}},

@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, path
 
-from rentals.api import orders, own, own_models, saved_searches, ssh_keys, webhooks
+from rentals.api import orders, own, own_models, planner, saved_searches, ssh_keys, webhooks
 
 _ALLOCATION = "orders/<uuid:order_id>/allocations/<int:number>/"
 _WEBHOOK = "webhooks/<int:endpoint_id>"
@@ -10,6 +10,7 @@ _DELIVERY = f"{_WEBHOOK}/deliveries/<uuid:event_id>"
 
 urlpatterns: list[URLPattern] = [
     path("quotes", orders.QuotesView.as_view(), name="api-quotes"),
+    path("planner", planner.PlannerView.as_view(), name="api-planner"),
     path("orders", orders.OrdersView.as_view(), name="api-orders"),
     path("orders/<uuid:order_id>", orders.OrderView.as_view(), name="api-order"),
     path(f"{_ALLOCATION}stop", orders.StopView.as_view(), name="api-allocation-stop"),

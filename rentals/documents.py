@@ -23,6 +23,7 @@ from rentals.models import (
 )
 from rentals.models.orders import Status
 from rentals.models.organizations import Role
+from rentals.plans import Planned
 from rentals.quotes import Quote
 from rentals.statements import Statement
 from rentals.totals import Line
@@ -150,6 +151,36 @@ def quote_document(offer: Quote) -> dict[str, Any]:
         "lines": [line_document(line) for line in offer.lines],
         "total_usd": f"{offer.total_usd:.2f}",
         "html_url": page_url("machine", offer.machine.pk),
+    }
+
+
+def plan_document(planned: Planned, organization: Organization) -> dict[str, Any]:
+    """What the planner says; nothing of it is stored or reserved."""
+    fewest, by_budget = planned.fewest, planned.budget_usd is not None
+    return {
+        "machine": planned.machine.pk,
+        "lots": planned.lots,
+        "days": planned.plan.days,
+        "total_usd": f"{planned.plan.total_usd:.2f}",
+        "orders": len(planned.plan.terms),
+        "terms": [
+            {"term_days": days, "orders": number, "price_usd": f"{price:.2f}", "amount_usd": f"{amount:.2f}"}
+            for days, number, price, amount in planned.steps
+        ],
+        "starts_at": instant(planned.starts_at),
+        "ends_at": instant(planned.ends_at),
+        "longer_text": None if by_budget else planned.longer_text,
+        "left_usd": f"{planned.left_usd:.2f}" if by_budget else None,
+        "fewest": fewest
+        and {
+            "terms": [{"term_days": days, "orders": number} for days, number in fewest.counts()],
+            "days": fewest.days,
+            "total_usd": f"{fewest.total_usd:.2f}",
+            "extra_usd": f"{planned.extra_usd:.2f}",
+            "text": planned.fewest_text,
+        },
+        "notes": [planned.chosen_text, f"{planned.reserves_text} {planned.stock_text}"],
+        "html_url": f"{page_url('planner', organization.slug)}?{planned.query}",
     }
 
 

@@ -18,6 +18,7 @@ from rentals import planner
 from rentals.baskets import MAX_LOTS
 from rentals.planner import MAX_DAYS, Plan
 from rentals.quotes import terms_offered
+from sizing.explain.words import usd
 from sizing.fields import AmountField, WholeNumberField
 
 NAMES = ("machine", "lots", "days", "until", "budget_usd")
@@ -66,7 +67,7 @@ class PlannerForm(forms.Form):
     def clean_until(self) -> Any:
         until = self.cleaned_data["until"]
         if until is not None and not 2000 <= until.year <= 9998:
-            raise ValidationError("Choose a day within the next ten years.")
+            raise ValidationError("Choose a day within the next ten years.", "max_value")
         return until
 
     def clean(self) -> dict[str, Any]:
@@ -74,7 +75,7 @@ class PlannerForm(forms.Form):
         given = [name for name in GOALS if self.data.get(name, "").strip()]
         if len(given) != 1:
             message = "Give one of the three: days, a day, or a budget."
-            raise ValidationError(message, "one_goal")
+            raise ValidationError(message, "repeated" if given else "required")
         return cleaned
 
 
@@ -108,6 +109,41 @@ class Planned:
         return " and ".join(words) or "less than an hour"
 
     @property
+    def longer_text(self) -> str:
+        """By how much it lasts longer than what was asked."""
+        return self.overshoot_text if self.overshoot else "Not at all"
+
+    @property
+    def chosen_text(self) -> str:
+        """Why these terms."""
+        what = "longest the budget pays for" if self.budget_usd is not None else "cheapest that covers it"
+        return f"The {what}, at today's prices, longest terms first."
+
+    @property
+    def fewest_text(self) -> str:
+        if self.fewest is None or self.extra_usd is None:
+            return ""
+        terms = " + ".join(f"{number} × {days} days" for days, number in self.fewest.counts())
+        return (
+            f"With fewer orders: {terms} for {usd(self.fewest.total_usd)}, which is {usd(self.extra_usd)} more and "
+            f"lasts {self.fewest.days} days."
+        )
+
+    @property
+    def reserves_text(self) -> str:
+        return "Nothing is reserved, neither the first term nor a later one."
+
+    @property
+    def stock_text(self) -> str:
+        """What may come in between."""
+        free = self.machine.lots_to_sell
+        each = "Each term is an order of its own, at the price and with the stock of the moment it is placed;"
+        if free >= self.lots:
+            return f"{each} the lots may be gone by then."
+        lots = "lot of this machine is" if free == 1 else "lots of this machine are"
+        return f"{each} at the moment only {free} {lots} free."
+
+    @property
     def left_usd(self) -> Decimal | None:
         return None if self.budget_usd is None else self.budget_usd - self.plan.total_usd
 
@@ -123,9 +159,23 @@ class Planned:
         ]
 
     @property
+    def query(self) -> str:
+        """The planner's page with this very question."""
+        goal: tuple[str, object] = ("days", self.wanted_days)
+        if self.budget_usd is not None:
+            goal = ("budget_usd", self.budget_usd)
+        elif self.wanted_until is not None:
+            goal = ("until", f"{self.wanted_until - timedelta(days=1):%Y-%m-%d}")
+        return urlencode([("machine", self.machine.pk), ("lots", self.lots), goal])
+
+    @property
     def review_query(self) -> str:
         """The review of the first term."""
         return urlencode({"machine": self.machine.pk, "term_days": self.plan.terms[0], "lots": self.lots})
+
+
+def machines_to_plan() -> QuerySet[Machine]:
+    return Machine.objects.listed().with_facts().order_by("name", "pk")
 
 
 def plan(cleaned: Mapping[str, Any], *, now: datetime) -> Planned:
@@ -142,7 +192,8 @@ def plan(cleaned: Mapping[str, Any], *, now: datetime) -> Planned:
         longest = planner.longest_within(prices, budget)
         if longest is None:
             least = min(prices.items(), key=lambda pair: pair[1])
-            raise ValidationError({"budget_usd": f"The least term costs {least[1]} USD, for {least[0]} days."})
+            said = f"The least term costs {least[1]} USD, for {least[0]} days."
+            raise ValidationError({"budget_usd": ValidationError(said, "min_value")})
         return Planned(machine, lots, now, longest, prices, budget_usd=budget)
     until = None
     days = cleaned["days"]
@@ -151,7 +202,8 @@ def plan(cleaned: Mapping[str, Any], *, now: datetime) -> Planned:
         until = datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(days=1)
         days = planner.covered_days(now, until)
         if not 1 <= days <= MAX_DAYS:
-            raise ValidationError({"until": "Choose today or a later day, within the next ten years."})
+            said = "Choose today or a later day, within the next ten years."
+            raise ValidationError({"until": ValidationError(said, "min_value" if days < 1 else "max_value")})
     best, few = planner.cheapest_cover(prices, days), planner.fewest_cover(prices, days)
     fewest = few if len(few.terms) < len(best.terms) else None
     return Planned(machine, lots, now, best, prices, wanted_days=days, wanted_until=until, fewest=fewest)

@@ -81,7 +81,10 @@ READS: dict[str, tuple[str, str, Any]] = {
         },
     ),
     "quote": ("POST", "quotes", BASKET),
+    "plan": ("POST", "planner", {"machine": 12, "lots": 2, "days": 45}),
 }  # fmt: skip
+# Of these, those that only a key opens.
+WITH_KEY = ("quote", "plan")
 OF_THE_TENANT = {
     "list_orders": "orders",
     "get_key": "key",

@@ -18,6 +18,7 @@ from rentals.models.api_keys import Scope
 from rentals.models.orders import Environment as EnvironmentName
 from rentals.models.orders import Status
 from rentals.models.organizations import Role
+from rentals.planner import MAX_DAYS
 from sizing.api_schemas import AnyValue, Confidence, MemoryBlock, Workload
 
 _MAX_ID = 2**63 - 1
@@ -109,6 +110,60 @@ class Quote(serializers.Serializer[Any]):
     cards = serializers.IntegerField()
     lines = Line(many=True)
     total_usd = money()
+    html_url = serializers.URLField()
+
+
+class PlanRequest(serializers.Serializer[Any]):
+    """One of `days`, `until` and `budget_usd`."""
+
+    machine = serializers.IntegerField(min_value=1, max_value=_MAX_ID, help_text="Id of the machine.")
+    lots = serializers.IntegerField(min_value=1, max_value=MAX_LOTS, required=False, help_text="1 by default.")
+    days = serializers.IntegerField(min_value=1, max_value=MAX_DAYS, required=False, help_text="For so many days.")
+    until = serializers.DateField(required=False, help_text="To the end of that day in UTC, within ten years.")
+    budget_usd = serializers.RegexField(
+        r"^(?!0+(\.0+)?$)[0-9]{1,10}(\.[0-9]{1,2})?$", required=False, help_text="The longest it pays for."
+    )
+
+
+class PlannedTerms(serializers.Serializer[Any]):
+    term_days = serializers.IntegerField()
+    orders = serializers.IntegerField(help_text="How many orders of this term.")
+    price_usd = money(help_text="Of each order: all lots, one term.")
+    amount_usd = money()
+
+
+class CountedTerms(serializers.Serializer[Any]):
+    term_days = serializers.IntegerField()
+    orders = serializers.IntegerField()
+
+
+class FewestOrders(serializers.Serializer[Any]):
+    """The plan with the fewest orders, where that one costs more."""
+
+    terms = CountedTerms(many=True)
+    days = serializers.IntegerField()
+    total_usd = money()
+    extra_usd = money(help_text="How much more it costs.")
+    text = serializers.CharField()
+
+
+class Plan(serializers.Serializer[Any]):
+    """Fixed terms one after the other, at today's prices. Nothing is ordered, stored or reserved."""
+
+    machine = serializers.IntegerField()
+    lots = serializers.IntegerField()
+    days = serializers.IntegerField(help_text="How long all terms last together.")
+    total_usd = money()
+    orders = serializers.IntegerField(help_text="Each term is an order of its own.")
+    terms = PlannedTerms(many=True, help_text="The longest first.")
+    starts_at = serializers.DateTimeField(help_text="Now.")
+    ends_at = serializers.DateTimeField(help_text="If started now, without gaps.")
+    longer_text = serializers.CharField(
+        allow_null=True, help_text="By how much it is longer than asked; null for a budget."
+    )
+    left_usd = money(allow_null=True, help_text="What is left of the budget; null without one.")
+    fewest = FewestOrders(allow_null=True)
+    notes = serializers.ListField(child=serializers.CharField())
     html_url = serializers.URLField()
 
 

@@ -1,14 +1,12 @@
 """The planner: fixed terms one after the other, at today's prices. It reads; it orders and reserves nothing."""
 
 from django.core.exceptions import ValidationError
-from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from catalog.models import Machine
-from rentals.plans import GOALS, NAMES, PlannerForm, plan
+from rentals.plans import GOALS, NAMES, PlannerForm, machines_to_plan, plan
 from rentals.policies import permits_ordering, policy_of
 from rentals.scoping import TenantRequest, organization_page
 from sizing.fields import shown
@@ -18,14 +16,15 @@ from sizing.fields import shown
 @organization_page
 def planner(request: TenantRequest) -> HttpResponse:
     if unknown := [shown(name) for name in request.GET if name not in NAMES]:
-        return _show(request, PlannerForm(initial={"lots": 1}, machines=_machines()), 400, unknown=unknown, known=NAMES)
+        empty = PlannerForm(initial={"lots": 1}, machines=machines_to_plan())
+        return _show(request, empty, 400, unknown=unknown, known=NAMES)
     if not any(request.GET.get(name, "").strip() for name in GOALS):
         initial = {"lots": request.GET.get("lots", "1")}
         if (machine := request.GET.get("machine", "")).isascii() and machine.isdigit() and len(machine) < 19:
             initial["machine"] = machine
-        return _show(request, PlannerForm(initial=initial, machines=_machines()))
+        return _show(request, PlannerForm(initial=initial, machines=machines_to_plan()))
     data = {name: request.GET.get(name, "") for name in NAMES} | {"lots": request.GET.get("lots") or "1"}
-    form = PlannerForm(data, machines=_machines())
+    form = PlannerForm(data, machines=machines_to_plan())
     if not form.is_valid():
         return _show(request, form, 400)
     try:
@@ -34,10 +33,6 @@ def planner(request: TenantRequest) -> HttpResponse:
         form.add_error(None, error)
         return _show(request, form, 400)
     return _show(request, form, planned=planned)
-
-
-def _machines() -> QuerySet[Machine]:
-    return Machine.objects.listed().with_facts().order_by("name", "pk")
 
 
 def _show(request: TenantRequest, form: PlannerForm, status: int = 200, **context: object) -> HttpResponse:

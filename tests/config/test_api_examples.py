@@ -40,7 +40,7 @@ def examples(acme: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
         Membership.objects.filter(organization=acme).update(created_at=api_scene.NOW)
         found: dict[str, Any] = {}
         for name, (method, path, body) in api_scene.READS.items():
-            found[name] = {"response": answer(method, path, key if name == "quote" else None, body)}
+            found[name] = {"response": answer(method, path, key if name in api_scene.WITH_KEY else None, body)}
             if body is not None:
                 found[name]["request"] = body
         placed = answer("POST", "orders", key, ORDER, 201, **{"Idempotency-Key": "6f1c0e52"})

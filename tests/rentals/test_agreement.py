@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+import time_machine
 from django.core.management import call_command
 from django.test import Client
 
@@ -166,3 +167,42 @@ def test_a_wish_that_is_none_is_refused_in_the_same_words(offers: None, wish: di
         assert error["detail"] in str(refused.value)
         assert OPTIONS[error["field"].rpartition(".")[2].partition("[")[0]] in str(refused.value)
         assert " ".join(error["detail"].split()) in page
+
+
+PLANS: dict[str, dict[str, Any]] = {
+    "days": {"days": 45},
+    "a day": {"until": "2027-01-15"},
+    "a budget": {"budget_usd": "600.00"},
+    "more lots than are free": {"days": 30, "lots": 5},
+}
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_the_planner_says_the_same_on_its_page_and_over_the_api(acme: Any, name: str) -> None:
+    machine = make_machine(
+        name="North 1", lots=2, price_3_days_usd=Decimal("47.14"), price_7_days_usd=Decimal("110.00"),
+        price_30_days_usd=Decimal("471.43"),
+    )  # fmt: skip
+    asked = {"machine": machine.pk, **PLANS[name]}
+    with time_machine.travel("2026-12-01T09:30:00+00:00", tick=False):
+        key = make_api_key(acme)
+        planned = post("planner", key, asked).json()
+        client = Client()
+        client.force_login(acme.owner)
+        page = plain(client.get(f"/o/acme/planner/?{urlencode(asked)}").content.decode())
+        assert planned["html_url"].removeprefix("http://testserver").startswith("/o/acme/planner/?")
+        same = plain(client.get(planned["html_url"].removeprefix("http://testserver")).content.decode())
+        wrong = {"machine": machine.pk, "budget_usd": "1.00"}
+        refused = post("planner", key, wrong).json()["errors"]
+        refusal = plain(client.get(f"/o/acme/planner/?{urlencode(wrong)}").content.decode())
+    for term in planned["terms"]:
+        price, amount = Decimal(term["price_usd"]), Decimal(term["amount_usd"])
+        assert f"{term['term_days']} days {term['orders']} ${price:,} ${amount:,}" in page
+    texts = [f"${Decimal(planned['total_usd']):,}", f"{planned['days']} days of {planned['lots']} lot"]
+    texts += planned["notes"]
+    texts += [planned["longer_text"]] if planned["longer_text"] else [f"${Decimal(planned['left_usd']):,}"]
+    texts += [planned["fewest"]["text"]] if planned["fewest"] else []
+    for shown in (page, same):
+        for text in texts:
+            assert text in shown, text
+    assert [error["detail"] in refusal for error in refused] == [True]

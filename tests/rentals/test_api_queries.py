@@ -30,6 +30,7 @@ MOST = {
     ("POST", "sizing"): 1,
     ("POST", "calculator"): 3,
     ("POST", "quotes"): 5,
+    ("POST", "planner"): 5,
     ("GET", "machines"): 5,
     ("GET", "gpus"): 1,
     ("GET", "options"): 1,
@@ -66,7 +67,7 @@ def test_statements_do_not_grow_with_rows(acme: Any, address: tuple[str, str]) -
     keep(1)
     bodies = {
         "recommendations": ASKED, "sizing": {"workload": WORKLOAD}, "calculator": {"parameters": 7_000_000_000},
-        "quotes": {"machine": machine.pk, "term_days": 7},
+        "quotes": {"machine": machine.pk, "term_days": 7}, "planner": {"machine": machine.pk, "days": 45},
     }  # fmt: skip
 
     def count() -> int:

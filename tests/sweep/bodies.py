@@ -81,6 +81,8 @@ def json_of(name: str, world: World) -> list[dict[str, Any]]:
             return [{"name": "of the sweep", "workload": ask} for ask in (notebook, *asks)]
         case "api-own-models":
             return [{"config": json.loads(config()), "name": "Model of the sweep"}]
+        case "api-planner":
+            return [{"machine": world.machine.pk, "days": 45}]
         case "api-quotes":
             return [basket]
         case "api-sizing" | "api-recommendations":

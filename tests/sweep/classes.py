@@ -153,6 +153,7 @@ TABLE: dict[str, Row] = {
     "api-errors": API_PUBLIC,
     "api-nowhere": API_PUBLIC,
     "api-quotes": API_KEY,
+    "api-planner": API_KEY,
     "api-orders": Row(Access.API_KEY, {"*": "read", "POST": "order"}, acts=True),
     "api-order": API_READ,
     "api-allocation-stop": API_ACT,
