@@ -27,9 +27,12 @@ WITHOUT_A_PAGE = {
     **dict.fromkeys(("HourlyPrices", "TermPrices"), "prices of a machine"),
     **dict.fromkeys(("ErrorCode", "FieldErrorCode"), "a row of the list of codes"),
     **dict.fromkeys(("Sentence", "NamedSentence"), "a code and its words"),
+    **dict.fromkeys(("CountedTerms", "FewestOrders", "PlannedTerms"), "a part of a plan"),
+    "ModelReading": "how the figures of an own model were read",
     "SizedModel": "the model's name as it was, with its published source",
     "Source": "a reference to somebody else's page",
     "Vector": "a row of the vectors",
+    "WebhookAttempt": "a line of a delivery",
 }  # fmt: skip
 
 
@@ -63,8 +66,10 @@ def test_every_shape_of_an_answer_has_a_page_or_a_reason_for_none() -> None:
         for name in schemas_of(answers, schemas)
         if "properties" in schemas[name] and set(schemas[name]["properties"]) != {"results", "next"}
     }
-    assert {name for name, has_page in objects.items() if not has_page} == set(WITHOUT_A_PAGE)
+    assert len(objects) > 50
     for name, has_page in objects.items():
+        # Whoever gives a shape a page takes it out of the list, and whoever adds a shape says which of the two it is.
+        assert has_page != (name in WITHOUT_A_PAGE), name
         assert not has_page or "html_url" in schemas[name]["required"], name
 
 
