@@ -39,14 +39,3 @@ def lots_beyond_the_list(machine_id: int) -> int:
     """
     taken = FeedAbsence.objects.filter(machine=machine_id, lots__gt=F("machine__free_lots"))
     return taken.values_list(F("lots") - F("machine__free_lots"), flat=True).first() or 0
-
-
-def move_lots(machine: Machine, lots: int) -> None:
-    """The same for a row that the caller has locked and saves, one of many.
-
-    Raises: LotsUnderRent.
-    """
-    rented = machine.lots - machine.free_lots
-    if lots < rented:
-        raise LotsUnderRent(wanted=lots, rented=rented)
-    machine.lots, machine.free_lots = lots, lots - rented

@@ -20,7 +20,8 @@ from django.utils import timezone
 
 from catalog.importing.drafts import Prepared, confirm, draft_of, prepare
 from catalog.importing.reading import MAX_BYTES, MAX_ROWS, marked
-from catalog.importing.tables import Importable, Plan, Unapplicable
+from catalog.importing.tables import Importable, Plan
+from catalog.importing.writing import Unapplicable
 
 # A page is read by a person: beyond these the numbers say it.
 MOST_SHOWN = 200

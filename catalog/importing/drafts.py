@@ -64,11 +64,12 @@ def confirm(new_table: NewTable, draft: ImportDraft, *, now: datetime) -> Prepar
 
     Raises: Unapplicable when the table changes at this very moment.
     """
+    # Before anything is held: this takes as long as the preview took.
+    table, plan = _planned(new_table, bytes(draft.content))
     with transaction.atomic():
         # Of two who confirm at once, one waits here and then finds nothing.
         if not ImportDraft.objects.select_for_update().filter(pk=draft.pk).exists():
             return None
-        table, plan = _planned(new_table, bytes(draft.content))
         if plan.faults or plan.digest != draft.shown:
             draft.shown = plan.digest
             draft.save(update_fields=["shown"])

@@ -8,16 +8,26 @@ from catalog import units
 from catalog.checks import machine_problems
 from catalog.importing.columns import Amount, Country, Reference, Text, Whole, YesNo, column
 from catalog.importing.reading import Fault
-from catalog.importing.tables import CHUNK, ByKey, Importable, Planned, Unapplicable
+from catalog.importing.tables import CHUNK, ByKey, Importable, Planned
+from catalog.importing.writing import Held, Unapplicable, Write
 from catalog.models import Gpu, Machine, MemorySource, MemoryUnit, Provider, Tier
 from catalog.pricing import STANDARD_TERMS_DAYS, package_price
-from catalog.stock import LotsUnderRent, move_lots
+from catalog.stock import LotsUnderRent
 
 # Of a machine that a feed keeps, staff decide this alone.
 OWN_OF_FED = {"listed"}
 
 
+def _lots_left(write: Write, held: tuple[int, int]) -> None:
+    """Raises: Unapplicable when more lots are under rent by now than there would be."""
+    lots, free_lots = held
+    wanted = write.values.get("lots", lots)
+    if wanted < lots - free_lots:
+        raise Unapplicable(Fault(str(LotsUnderRent(wanted=wanted, rented=lots - free_lots)), write.line, "lots"))
+
+
 class MachineTable(Importable):
+    held: ClassVar = Held(("lots", "free_lots"), _lots_left, {"free_lots": "lots"})
     required: ClassVar = ("provider", "name")
     needed_when_new: ClassVar = ("gpu", "tier", "hourly_usd")
 
@@ -72,7 +82,7 @@ class MachineTable(Importable):
         return found
 
     def after_init_instance(self, instance: Any, new: bool, row: Any, **kwargs: Any) -> None:
-        figure = instance.memory_figure
+        figure, instance.bytes_before = instance.memory_figure, instance.gpu_memory_bytes
         instance.memory_stated = None if figure is None else figure.normalize()
         super().after_init_instance(instance, new, row, **kwargs)
 
@@ -112,24 +122,12 @@ class MachineTable(Importable):
         if "lots" not in wrong and instance.lots < rented:
             yield "lots", str(LotsUnderRent(wanted=instance.lots, rented=rented))
 
-    def change(self, row: Any, planned: Planned, now: datetime) -> set[str]:
-        saved = {"updated_at"}
-        row.updated_at = now
-        for name in planned.changed:
-            if name == "lots":
-                try:
-                    move_lots(row, planned.instance.lots)
-                except LotsUnderRent as error:
-                    raise Unapplicable(Fault(str(error), planned.line, "lots")) from None
-                saved |= {"lots", "free_lots"}
-                continue
-            if name in ("memory_stated", "memory_unit"):
-                row.gpu_memory_bytes = planned.instance.gpu_memory_bytes
-                saved.add("gpu_memory_bytes")
-            if name != "memory_stated":
-                setattr(row, name, getattr(planned.instance, name))
-                saved.add(name)
-        return saved
+    def values_of(self, planned: Planned, now: datetime) -> tuple[dict[str, Any], dict[str, Any]]:
+        machine, fields = planned.instance, set(planned.changed) - {"memory_stated"}
+        new, was = super().values_of(planned._replace(changed=tuple(fields)), now)
+        if {"memory_stated", "memory_unit"} & set(planned.changed):
+            new["gpu_memory_bytes"], was["gpu_memory_bytes"] = machine.gpu_memory_bytes, machine.bytes_before
+        return new | {"updated_at": now}, was
 
     def dehydrate_memory(self, machine: Machine) -> str:
         figure = machine.memory_figure

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from catalog.feeds import places
 from catalog.importing.columns import Amount, Country, Lines, Reference, Text, Whole, YesNo, column
-from catalog.importing.tables import ByKey, Importable, Planned
+from catalog.importing.tables import ByKey, Importable
 from catalog.models import Gpu, GpuAlias, PlaceAlias
 from catalog.questions import close_understood
 
@@ -113,7 +113,3 @@ class PlaceAliasTable(NameTable):
         # What a list reads alike is the same spelling: the one that is there stays.
         if instance.before is not None:
             instance.name = instance.before["name"]
-
-    def change(self, row: Any, planned: Planned, now: datetime) -> set[str]:
-        row.country = planned.instance.country
-        return {"country"}

@@ -10,13 +10,14 @@ from typing import Any, ClassVar, NamedTuple
 
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
-from django.db import IntegrityError, connection, models, transaction
+from django.db import IntegrityError, transaction
 from import_export.instance_loaders import BaseInstanceLoader  # type: ignore[import-untyped]
 from import_export.resources import ModelResource  # type: ignore[import-untyped]
 from simple_history.utils import bulk_create_with_history
 from tablib import Dataset  # type: ignore[import-untyped]
 
 from catalog.importing.reading import Fault, Table
+from catalog.importing.writing import Held, Unapplicable, Write, write_rows
 
 CHUNK = 500
 MISSING = object()
@@ -74,6 +75,8 @@ class Importable(ModelResource):
     required: ClassVar[tuple[str, ...]]
     # Columns that only a new row must have.
     needed_when_new: ClassVar[tuple[str, ...]] = ()
+    # What else is looked at and moved once a row is held.
+    held: ClassVar[Held] = Held()
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -237,13 +240,14 @@ class Importable(ModelResource):
 
         Raises: Unapplicable when the table changed meanwhile so that a row cannot be written; then nothing was.
         """
-        created = [each for each in self._planned if each.instance.before is None]
-        updated = sorted((each for each in self._planned if each.instance.before is not None), key=_by_key)
+        created = [each.instance for each in self._planned if each.instance.before is None]
+        updated = [each for each in self._planned if each.instance.before is not None]
+        writes = [Write(each.instance.pk, each.line, *self.values_of(each, now)) for each in updated]
         try:
             with transaction.atomic():
-                for start in range(0, len(updated), CHUNK):
-                    self._update(updated[start : start + CHUNK], user, reason, now)
-                self._create([each.instance for each in created], user, reason)
+                # Before any row that is there is held.
+                self._create(created, user, reason)
+                write_rows(self._meta.model, writes, self.held, user=user, reason=reason, now=now)
                 self.applied(now)
         except IntegrityError:
             fault = Fault("The catalog was changed at the same time and a row came to be twice. Upload the file again.")
@@ -252,14 +256,12 @@ class Importable(ModelResource):
     def applied(self, now: datetime) -> None:
         """What follows from the rows once they are written."""
 
-    def change(self, row: Any, planned: Planned, now: datetime) -> set[str]:
-        """Put what was planned into the row, which is locked and as it is now; the names of all fields to be saved.
-
-        Raises: Unapplicable.
-        """
-        for name in planned.changed:
-            setattr(row, name, getattr(planned.instance, name))
-        return set(planned.changed)
+    def values_of(self, planned: Planned, now: datetime) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What is written into a row that is there, by field, and what it was planned to be instead of."""
+        instance = planned.instance
+        new = {name: getattr(instance, instance._meta.get_field(name).attname) for name in planned.changed}
+        was = {name: instance.before[name] for name in planned.changed}
+        return new, {name: getattr(value, "pk", value) for name, value in was.items()}
 
     def _create(self, instances: list[Any], user: User, reason: str) -> None:
         model = self._meta.model
@@ -267,48 +269,3 @@ class Importable(ModelResource):
             model._default_manager.bulk_create(instances, batch_size=CHUNK)
             return
         bulk_create_with_history(instances, model, batch_size=CHUNK, default_user=user, default_change_reason=reason)
-
-    def _update(self, chunk: list[Planned], user: User, reason: str, now: datetime) -> None:
-        model: type[models.Model] = self._meta.model
-        keys = [each.instance.pk for each in chunk]
-        locked = model._default_manager.select_for_update().order_by("pk").in_bulk(keys)
-        fields: set[str] = set()
-        for each in chunk:
-            if each.instance.pk not in locked:
-                raise Unapplicable(Fault("was deleted meanwhile. Upload the file again.", each.line))
-            fields |= self.change(locked[each.instance.pk], each, now)
-        rows, names = [locked[key] for key in sorted(locked)], sorted(fields)
-        write_fields(rows, names)
-        if hasattr(model, "history"):
-            model.history.bulk_history_create(
-                rows, batch_size=CHUNK, update=True, default_user=user, default_change_reason=reason, default_date=now
-            )
-
-
-def write_fields(rows: list[Any], names: list[str]) -> None:
-    """Write these fields of the rows, each by a statement of its own that is sent once for all of them.
-
-    Django's `bulk_update` makes one statement of a branch for every row and value, which takes ten times as long; the
-    rows are locked meanwhile.
-    """
-    fields = [rows[0]._meta.get_field(name) for name in names]
-    quoted = connection.ops.quote_name
-    sets = ", ".join(f"{quoted(one.column)} = %s" for one in fields)
-    table, key = quoted(rows[0]._meta.db_table), rows[0]._meta.pk
-    with connection.cursor() as cursor:
-        cursor.executemany(
-            f"UPDATE {table} SET {sets} WHERE {quoted(key.column)} = %s",
-            [[one.get_db_prep_save(getattr(row, one.attname), connection) for one in (*fields, key)] for row in rows],
-        )
-
-
-class Unapplicable(Exception):
-    """What was planned cannot be done any more. Attributes: `fault`."""
-
-    def __init__(self, fault: Fault) -> None:
-        super().__init__(fault.message)
-        self.fault = fault
-
-
-def _by_key(planned: Planned) -> Any:
-    return planned.instance.pk

@@ -7,12 +7,14 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from catalog.importing import reading
 from catalog.importing.machines import MachineTable
 from catalog.importing.products import GpuAliasTable, GpuTable, PlaceAliasTable
 from catalog.importing.reading import Unreadable, marked, read_csv, read_json
-from catalog.importing.tables import Unapplicable
+from catalog.importing.writing import Unapplicable
 from catalog.models import Gpu, GpuAlias, Machine, PlaceAlias
 from catalog.units import GB
 from tests.factories import make_gpu, make_machine, make_provider, make_user
@@ -278,6 +280,56 @@ def test_a_machine_that_was_deleted_after_the_plan_stops_all_of_it(there: None) 
     with pytest.raises(Unapplicable):
         one.apply(user=make_user(), reason="x", now=NOW)
     assert Machine.objects.get().country == "DE"
+
+
+def test_a_value_that_somebody_changed_after_the_plan_stops_all_of_it(there: None) -> None:
+    applied(f"{HEADER}\n{SOUND}\n{SOUND.replace('Alpha', 'Beta')}\n")
+    for column, value, other in (
+        ("country", "FR", {"country": None}),
+        ("hourly_usd", "0.7", {"hourly_usd": Decimal("0.9")}),
+        ("memory", "48", {"gpu_memory_bytes": 23 * GB}),
+        ("gpu", "rtx-4091", {"gpu": make_gpu("rtx-4092")}),
+    ):
+        make_gpu(value) if column == "gpu" else None
+        one = planned(f"provider,name,{column}\nnorth,Alpha,{value}\nnorth,Beta,{value}\n")
+        assert not one.plan.faults
+        before, versions = list(Machine.objects.values()), Machine.history.count()
+        Machine.objects.filter(name="Beta").update(**other)
+        with pytest.raises(Unapplicable) as refused:
+            one.apply(user=make_user(), reason="x", now=NOW)
+        assert (refused.value.fault.line, "changed by somebody else" in str(refused.value)) == (3, True)
+        assert Machine.objects.values().get(name="Alpha") == next(row for row in before if row["name"] == "Alpha")
+        assert Machine.history.count() == versions
+
+
+def test_each_row_is_written_where_its_file_says_something_and_nowhere_else(there: None) -> None:
+    applied(f"{HEADER}\n{SOUND}\n{SOUND.replace('Alpha', 'Beta')}\n")
+    Machine.objects.filter(name="Beta").update(listed=False)
+    rows = '[{"provider": "north", "name": "Alpha", "country": null}, {"provider": "north", "name": "Beta", "lots": 5}]'
+    assert counts(applied(rows)) == (0, 2, 0)
+    alpha, beta = Machine.objects.order_by("name")
+    assert (alpha.country, alpha.lots, alpha.listed) == (None, 3, True)
+    assert (beta.country, beta.lots, beta.free_lots, beta.listed) == ("DE", 5, 5, False)
+    for machine in (alpha, beta):
+        newest = machine.history.first()
+        assert (newest.history_type, newest.history_change_reason, newest.history_date) == ("~", "Import: moved", NOW)
+        assert (newest.country, newest.lots, newest.listed) == (machine.country, machine.lots, machine.listed)
+        assert machine.updated_at == NOW
+
+
+def test_rows_are_held_for_as_many_statements_however_many_they_are(there: None) -> None:
+    def statements(number: int) -> int:
+        names = [f"M{n}" for n in range(number)]
+        applied("\n".join([HEADER, *(SOUND.replace("Alpha", name) for name in names)]))
+        one = planned("\n".join(["provider,name,country,lots", *(f"north,{name},FR,4" for name in names)]))
+        with CaptureQueriesContext(connection) as caught:
+            one.apply(user=make_user(), reason="x", now=NOW)
+        sent = [query["sql"] for query in caught]
+        held = next(place for place, sql in enumerate(sent) if "import_beside) ORDER BY" in sql.replace('"', ""))
+        Machine.objects.all().delete()
+        return len(sent) - held
+
+    assert statements(5) == statements(700) < 10
 
 
 def test_a_name_that_was_taken_after_the_plan_stops_all_of_it(there: None) -> None:
