@@ -17,8 +17,8 @@ from django.db.models import F, Q
 
 from catalog.feeds import Rejection
 from catalog.models import FeedAbsence, Machine, Provider
-from catalog.refresh.comparing import Change, Differences, may_be_the_same
-from catalog.refresh.rows import FACTS, HOST, HOST_GPUS, Row
+from catalog.refresh.comparing import Change, Differences, Slice
+from catalog.refresh.rows import FACTS, HOST, Row
 from catalog.refresh.turns import Turn
 from catalog.refresh.withholding import withheld_since, withhold
 
@@ -67,6 +67,8 @@ class Applying:
         # What is gone goes first: then nobody can order a slice of a host while it is written as another one.
         for ids in _chunks(sorted(found.gone)):
             self._write_or_split([(pk, None) for pk in ids], found)
+        for ids in _chunks(sorted(found.moved)):
+            self._take_off(ids)
         for ids in _chunks(found.unmarked):
             with self._step() as now:
                 Machine.objects.filter(pk__in=ids, online=False).update(gone_since=now)
@@ -110,6 +112,12 @@ class Applying:
         self.applied.changed += len(changed)
         self.applied.rented += rented
         self.applied.skipped += len(chunk) - len(listed) - rented
+
+    def _take_off(self, ids: Sequence[int]) -> None:
+        """Until they are written, nobody orders machines that have other GPUs now; so they may also trade theirs."""
+        with self._step() as now:
+            free = Machine.objects.filter(pk__in=_hold_free(list(ids)), online=True)
+            free.update(online=False, updated_at=now)
 
     def _overwrite(self, changed: list[Change], listed: dict[int, bool]) -> None:
         """One statement for all: the rows are there and locked, so each "insert" meets its row and updates it."""
@@ -185,26 +193,24 @@ def _hold_free(ids: list[int]) -> dict[int, bool]:
 
 
 def _contested(rows: Mapping[Key, Row], found: Differences) -> set[Key]:
-    """Those of the rows whose GPUs somebody rents, or may be about to rent, as a machine that their list has no more.
+    """Those of the rows whose GPUs somebody rents, or may be about to rent, as a machine that had them before.
 
-    Such a machine was free when it was compared. If it is off-line now, nobody can order it any more; if it is not, an
-    order holds it or has taken it, and the next run sees which.
+    Such a machine was free when it was compared. If it is off-line now, nobody can order it any more; if it is not, and
+    was not written with its other GPUs, an order holds it or has taken it, and the next run sees which.
     """
-    hosts: dict[str, dict[int, list[str]]] = {
-        row.facts[HOST]: {} for row in rows.values() if row.online and row.facts[HOST] in found.contested
-    }
+    hosts = {row.facts[HOST] for row in rows.values() if row.online} & found.contested.keys()
     if not hosts:
         return set()
     others = Machine.objects.filter(pk__in=[pk for host in hosts for pk in found.contested[host]])
-    for pk, host, gpus in others.filter(Q(online=True) | Q(free_lots__lt=F("lots"))).values_list(
-        "pk", "host", "host_gpus"
-    ):
-        hosts[host][pk] = gpus.split()
+    taken: dict[str, list[tuple[int, Slice]]] = {}
+    for pk, *facts in others.filter(Q(online=True) | Q(free_lots__lt=F("lots"))).values_list("pk", *FACTS):
+        if (has := Slice.of(tuple(facts))) != found.moved.get(pk):
+            taken.setdefault(has.host, []).append((pk, has))
     return {
         key
         for key, row in rows.items()
-        for pk, gpus in hosts.get(row.facts[HOST], {}).items()
-        if row.online and may_be_the_same(row.facts[HOST_GPUS].split(), gpus)
+        for pk, has in taken.get(row.facts[HOST], ())
+        if row.online and pk != key and has.may_meet(Slice.of(row.facts))
     }
 
 

@@ -1,6 +1,6 @@
 """What a list changes: the stored machines of its provider go by once, each is found equal, changed, rented or gone."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -8,12 +8,34 @@ from django.db.models import F
 
 from catalog.feeds import Rejection, name_with_id
 from catalog.models import Machine, Provider
-from catalog.refresh.rows import FACTS, HOST, HOST_GPUS, HOURLY_USD, IDENTITY, TIER, Row
+from catalog.refresh.rows import FACTS, GPU_COUNT, HOST, HOST_GPUS, HOURLY_USD, IDENTITY, TIER, Row
 from catalog.refresh.withholding import Withheld, known_of, withheld
 
 _OWN = ("id", "external_id", "name", "lots", "free_lots", "online", "gone_since")
 # A price that moves by more is a slip of a unit or of a decimal point, until somebody says otherwise.
 JUMP = 10
+
+
+class Slice(NamedTuple):
+    """Which GPUs of a host an offer sells. `named` is empty where nobody said which, and then they may be any."""
+
+    host: str
+    gpus: int
+    named: str
+
+    @classmethod
+    def of(cls, facts: tuple[Any, ...]) -> "Slice":
+        return cls(facts[HOST], facts[GPU_COUNT], facts[HOST_GPUS])
+
+    def may_meet(self, other: "Slice") -> bool:
+        """Whether the two may have a GPU in common."""
+        if self.host != other.host or not (self.named and other.named):
+            return self.host == other.host
+        return not set(self.named.split()).isdisjoint(other.named.split())
+
+    def is_still(self, told: "Slice") -> bool:
+        """Whether a list that tells this of the same offer speaks of the same GPUs; naming them is no change."""
+        return self[:2] == told[:2] and self.named in ("", told.named)
 
 
 class Change(NamedTuple):
@@ -32,8 +54,8 @@ class Differences:
     `unmarked` are off-line already, and not known to be out of the list. `withheld` is what the list keeps anew of
     machines under rent, `back` are those of which it keeps nothing any more; `absent` are all of which the list before
     kept something. `free_before` are the free lots when the list was asked for. `contested` are, by host, the machines
-    that the list has no more while it offers others of that host: whoever rents one at this moment rents what the
-    others would sell.
+    that the list has no more, or with other GPUs, while it offers others of that host: whoever rents one at this moment
+    rents what the others would sell. `moved` are those of them that have other GPUs, with what the list tells of them.
     """
 
     free_before: Mapping[int, int]
@@ -43,6 +65,7 @@ class Differences:
     gone: list[int] = field(default_factory=list)
     unmarked: list[int] = field(default_factory=list)
     contested: dict[str, list[int]] = field(default_factory=dict)
+    moved: dict[int, Slice] = field(default_factory=dict)
     withheld: dict[int, Withheld] = field(default_factory=dict)
     back: list[int] = field(default_factory=list)
     absent: Mapping[int, Withheld] = field(default_factory=dict)
@@ -77,8 +100,10 @@ def compare(
         if row is not None:
             matched.add(row.external_id)
             _count_price(found, facts[HOURLY_USD], row.facts[HOURLY_USD])
-        elif facts[HOST] in hosts:
+        if facts[HOST] in hosts and not (row and Slice.of(facts).is_still(Slice.of(row.facts))):
             found.contested.setdefault(facts[HOST], []).append(machine_id)
+            if row is not None:
+                found.moved[machine_id] = Slice.of(row.facts)
         if free_lots < lots:
             found.rented += 1
             _keep(found, machine_id, withheld(lots, free_lots, facts, row, free_before.get(machine_id, 0)))
@@ -119,20 +144,22 @@ def _without_rented_gpus(provider: Provider, rows: dict[str, Row], rejections: l
     """The rows without those that sell GPUs which somebody rents from us as another offer of the same host.
 
     A list that learns of the rent offers the rest of its host in other slices. An offer beside which the list itself
-    has the rented one sells other GPUs; else, where either does not say which GPUs it has, they may be the same.
+    has the rented one as it was rented sells other GPUs; else, where either does not say which GPUs it has, they may be
+    the same. A list that tells other GPUs of the rented one moves nobody's work to them.
     """
-    rented: dict[str, list[tuple[str, frozenset[str]]]] = {}
+    rented: dict[str, list[tuple[str, Slice]]] = {}
     under_rent = Machine.objects.filter(provider=provider, free_lots__lt=F("lots")).exclude(host="").order_by("pk")
-    for external_id, host, named in under_rent.values_list("external_id", "host", "host_gpus"):
-        if external_id is not None and external_id not in rows:
-            rented.setdefault(host, []).append((external_id, frozenset(named.split())))
+    for external_id, *facts in under_rent.values_list("external_id", *FACTS):
+        taken, row = Slice.of(tuple(facts)), rows.get(external_id)
+        if external_id is not None and not (row and taken.is_still(Slice.of(row.facts))):
+            rented.setdefault(taken.host, []).append((external_id, taken))
     if not rented:
         return rows
     kept = dict(rows)
     for row in rows.values():
-        gpus = frozenset(row.facts[HOST_GPUS].split())
-        for external_id, taken in rented.get(row.facts[HOST], ()):
-            if may_be_the_same(gpus, taken):
+        offered = Slice.of(row.facts)
+        for external_id, taken in rented.get(offered.host, ()):
+            if row.external_id != external_id and offered.may_meet(taken):
                 del kept[row.external_id]
                 detail = (
                     f"GPUs of its host are under rent as “{external_id}”. It can be listed when that term has ended."
@@ -142,11 +169,6 @@ def _without_rented_gpus(provider: Provider, rows: dict[str, Row], rejections: l
                 )
                 break
     return kept
-
-
-def may_be_the_same(gpus: Collection[str], others: Collection[str]) -> bool:
-    """Whether two offers of one host may have a GPU in common; nobody knows it of an offer that names none."""
-    return not gpus or not others or not set(gpus).isdisjoint(others)
 
 
 def _stored(provider: Provider) -> Iterator[tuple[Any, ...]]:

@@ -31,7 +31,7 @@ FACTS = (
 )
 TIER = FACTS.index("tier")
 HOURLY_USD = FACTS.index("hourly_usd")
-HOST, HOST_GPUS = FACTS.index("host"), FACTS.index("host_gpus")
+GPU_COUNT, HOST, HOST_GPUS = FACTS.index("gpu_count"), FACTS.index("host"), FACTS.index("host_gpus")
 # Of these, what the machine is; the rest is what it costs and for how long.
 IDENTITY = slice(0, FACTS.index("memory_source") + 1)
 

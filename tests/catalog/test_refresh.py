@@ -301,6 +301,67 @@ def test_slices_of_other_gpus_come_while_one_that_left_the_list_is_rented(aspen:
     assert counts(run) == {"new": 1, "unchanged": 1, "rented": 1}
 
 
+@pytest.mark.parametrize(
+    ("now_told", "other"),
+    [
+        # The rented one moves to other GPUs of its host, to another host, to none.
+        ({"gpu_ids": ["2", "3"]}, {"gpu_ids": ["0", "1"]}),
+        ({"gpu_ids": ["2", "3"]}, {"gpu_count": 1, "gpu_ids": ["1"]}),
+        ({"host": "h2"}, {"gpu_ids": ["0", "1"]}),
+        ({"host": None, "host_gpu_count": None, "gpu_ids": None}, {"gpu_ids": ["0", "1"]}),
+        # It has fewer than were rented, or does not say any more which.
+        ({"gpu_count": 1, "gpu_ids": ["0"]}, {"gpu_count": 3, "gpu_ids": ["1", "2", "3"]}),
+        ({"gpu_ids": None}, {"gpu_ids": ["0", "1"]}),
+    ],
+)
+def test_gpus_under_rent_are_not_sold_again_by_a_list_that_tells_others_of_the_rented_offer(
+    aspen: Provider, acme: Any, now_told: dict[str, Any], other: dict[str, Any]
+) -> None:
+    host = {"host": "h1", "host_gpu_count": 4, "gpu_count": 2}
+    before = host | {"gpu_ids": ["0", "1"]}
+    feed(aspen, [row("rented", **before), row("else")])
+    order = make_order(acme, machine_of("rented"), placement={"now": START})
+    rows = [row("rented", **(before | now_told)), row("again", **(host | other)), row("else")]
+    run = feed(aspen, rows)
+    assert [one.code for one in run.rejections.all()] == ["gpus_under_rent"]
+    assert not Machine.objects.filter(external_id="offer-again").exists()
+    # When the term is over the list is believed.
+    clock = Clock(order.ends_at)
+    end_due_orders(clock.now)
+    feed(aspen, rows, clock)
+    assert machine_of("again").online
+
+
+def test_offers_that_trade_their_gpus_are_written_and_an_order_that_comes_meanwhile_keeps_its_own(
+    aspen: Provider, acme: Any
+) -> None:
+    host = {"host": "h1", "host_gpu_count": 2}
+    feed(aspen, [row("left", gpu_ids=["0"], **host), row("right", gpu_ids=["1"], **host), row("else")])
+    traded = [row("left", gpu_ids=["1"], **host), row("right", gpu_ids=["0"], **host), row("else")]
+    assert counts(feed(aspen, traded)) == {"changed": 2, "unchanged": 1}
+    assert (machine_of("left").host_gpus, machine_of("right").host_gpus) == ("1", "0")
+    assert machine_of("left").online
+    assert machine_of("right").online
+
+    def order() -> None:
+        make_order(acme, machine_of("left"), placement={"now": START})
+
+    back = [row("left", gpu_ids=["0"], **host), row("right", gpu_ids=["1"], **host), row("else")]
+    run = feed(aspen, back, Clock(meanwhile=order))
+    assert counts(run) == {"unchanged": 1, "rented": 1, "skipped": 1}
+    assert machine_of("left").host_gpus == "1"
+    assert not machine_of("right").online
+
+
+def test_a_list_that_begins_to_name_the_gpus_of_a_rented_slice_moves_nothing(aspen: Provider, acme: Any) -> None:
+    host = {"host": "h1", "host_gpu_count": 2}
+    feed(aspen, [row("left", **host), row("right", **host)])
+    make_order(acme, machine_of("left"), placement={"now": START})
+    run = feed(aspen, [row("left", gpu_ids=["0"], **host), row("right", gpu_ids=["1"], **host)])
+    assert counts(run) == {"changed": 1, "rented": 1}
+    assert machine_of("right").online
+
+
 # --- Rows that are wrong ---
 
 

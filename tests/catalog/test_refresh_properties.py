@@ -126,3 +126,44 @@ def test_invariants_hold_whatever_happens_in_whatever_order(steps: list[tuple[st
         assert not violations()
     declared.refresh_from_db()
     assert declared.online
+
+
+@st.composite
+def slices(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Offers of two hosts of four GPUs, under ids that may be other offers in each list."""
+    rows = [row(f"kept-{number}") for number in range(3)]
+    for number in draw(st.lists(st.integers(0, 3), unique=True, max_size=4)):
+        gpu_ids = draw(st.lists(st.integers(0, 3), unique=True, min_size=1, max_size=4))
+        host = draw(st.sampled_from(["h1", "h1", "h2"]))
+        fields = {"host": host, "host_gpu_count": 4, "gpu_count": len(gpu_ids), "rentable": draw(st.booleans())}
+        rows.append(row(number, gpu_ids=gpu_ids, **fields))
+    return rows
+
+
+@quietly
+@given(steps=st.lists(st.tuples(slices(), st.sampled_from(["", "before", "meanwhile", "end"])), max_size=8))
+def test_no_gpu_of_a_host_is_sold_twice_whatever_lists_say(steps: list[tuple[Any, str]]) -> None:
+    ensure_gpus()
+    number = next(examples)
+    provider, organization = fed_provider(f"slices-{number}"), make_organization(f"organization-of-slices-{number}")
+    clock = Clock()
+
+    def order() -> None:
+        machine = Machine.objects.available(now=clock.now).filter(provider=provider).exclude(host="").first()
+        if machine:
+            make_order(organization, machine, placement={"now": clock.now})
+
+    for rows, act in steps:
+        clock.forward(seconds=60)
+        if act == "before":
+            order()
+        if act == "end":
+            end_due_orders(clock.forward(days=7))
+        clock.meanwhile = order if act == "meanwhile" else None
+        refresh_provider(provider.pk, clock=clock, body=body(rows))
+        clock.meanwhile = None
+        machines = Machine.objects.filter(provider=provider).exclude(host="")
+        sold = machines.available(now=clock.now) | machines.filter(free_lots=0)
+        gpus = [(machine.host, gpu) for machine in sold for gpu in machine.host_gpus.split()]
+        assert len(gpus) == len(set(gpus))
+    assert not violations()
