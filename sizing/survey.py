@@ -218,7 +218,8 @@ class Search:
 
     def offered(self, recommended: int, alternatives: int) -> QuerySet[Machine]:
         """At most so many recommended machines, then at most so many alternatives, each with its `misses`."""
-        machines = self._with_misses(self.eligible())
+        missed = reduce(add, map(_missed, self.wishes.values()), Value(0))
+        machines = self.eligible().annotate(misses=missed)
         if not alternatives:
             machines = machines.filter(misses=0)
         elif recommended:
@@ -228,10 +229,7 @@ class Search:
             machines = machines.filter(misses__gt=0)
         # Chosen by their ids first: sorting whole rows of all that fit takes several times as long.
         chosen = self._ranked(machines, "misses").values("pk")[: recommended + alternatives]
-        return self._ranked(self._with_misses(Machine.objects.filter(pk__in=chosen)), "misses")
-
-    def _with_misses(self, machines: QuerySet[Machine]) -> QuerySet[Machine]:
-        return machines.annotate(misses=reduce(add, map(_missed, self.wishes.values()), Value(0)))
+        return self._ranked(Machine.objects.filter(pk__in=chosen).annotate(misses=missed), "misses")
 
     def _ranked(self, machines: QuerySet[Machine], *first: str) -> QuerySet[Machine]:
         usable = _storable(self.splits)
