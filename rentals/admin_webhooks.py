@@ -29,8 +29,8 @@ class WebhookEndpointAdmin(ReadOnly, admin.ModelAdmin):
 
 class AttemptInline(ReadOnly, admin.TabularInline):
     model = WebhookAttempt
+    readonly_fields = ["at", "answered", "took", "problem"]
     fields = ["at", "answered", "took", "problem"]
-    readonly_fields = fields
     extra = 0
 
     @admin.display(description="answer")
