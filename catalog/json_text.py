@@ -6,6 +6,8 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.forms.fields import InvalidJSONInput
 
+from catalog.storable import storable
+
 DEEPEST = 64
 
 
@@ -47,14 +49,10 @@ def unkeepable(value: Any) -> str:
         rest = [each for one in inner for each in (one.values() if isinstance(one, dict) else one)]
         names = [name for one in inner if isinstance(one, dict) for name in one]
         for each in (*rest, *names, value):
-            if isinstance(each, str) and _unwritable(each):
+            if isinstance(each, str) and not storable(each):
                 return (
                     "A text has a character that cannot be kept (NUL, or half of a pair such as \\ud800): leave it out."
                 )
             if isinstance(each, float) and not (-1e308 < each < 1e308):
                 return "This has a number that is none (NaN) or too large: write a plain number."
     return ""
-
-
-def _unwritable(text: str) -> bool:
-    return "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text)

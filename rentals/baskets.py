@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from catalog.pricing import TERMS_DAYS
+from catalog.storable import storable
 from rentals.errors import InvalidBasket
 from rentals.models.orders import Environment
 
@@ -83,14 +84,3 @@ class Basket:
 
 def _either(numbers: tuple[int, ...]) -> str:
     return f"{', '.join(map(str, numbers[:-1]))} or {numbers[-1]}"
-
-
-def storable(text: object) -> bool:
-    """Whether every database keeps this text: no NUL, no half of a surrogate pair."""
-    if not isinstance(text, str) or "\x00" in text:
-        return False
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -11,8 +11,8 @@ from django.db import OperationalError, transaction
 
 from catalog.models import Machine
 from catalog.pricing import CENT
+from catalog.storable import storable
 from rentals.audit import record
-from rentals.baskets import storable
 from rentals.endings import give_back
 from rentals.errors import Busy, InvalidCancellation, NotPermitted, OrderOver
 from rentals.models import Allocation, Notice, Order

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from django.db import transaction
 
+from catalog.storable import storable
 from rentals.audit import record
-from rentals.baskets import storable
 from rentals.errors import InvalidConnection, NotPermitted, OrderOver
 from rentals.models import Allocation, Connection, Notice, Order
 from rentals.models.orders import Status, Via

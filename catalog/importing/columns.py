@@ -25,7 +25,7 @@ class Text(Widget):
     def clean(self, value: str, row: Any = None, **kwargs: Any) -> str | None:
         text = value.strip()
         if text and self.words and text not in self.words:
-            raise ValueError(f"must be one of {', '.join(self.words)}; it is “{text[:60]}”.")
+            raise ValueError(f"must be one of {', '.join(self.words)}; it is {_said(text)}.")
         return None if not text and self.unknown else text
 
     def render(self, value: Any, obj: Any = None, **kwargs: Any) -> str:
@@ -38,7 +38,7 @@ class Country(Text):
     def clean(self, value: str, row: Any = None, **kwargs: Any) -> str | None:
         code = value.strip().upper()
         if code and code not in countries.names():
-            raise ValueError(f"must be a country code (ISO 3166-1 alpha-2) such as DE; it is “{code[:60]}”.")
+            raise ValueError(f"must be a country code (ISO 3166-1 alpha-2) such as DE; it is {_said(code)}.")
         return code or None
 
 
@@ -50,7 +50,7 @@ class Whole(Text):
         if not text:
             return None
         if not _WHOLE.fullmatch(text):
-            raise ValueError(f"must be a whole number without separators; it is “{text[:60]}”.")
+            raise ValueError(f"must be a whole number without separators; it is {_said(text)}.")
         return int(text)
 
 
@@ -62,7 +62,7 @@ class Amount(Text):
         if not text:
             return None
         if not _AMOUNT.fullmatch(text):
-            raise ValueError(f"must be a number such as 110.00, with a point and without signs; it is “{text[:60]}”.")
+            raise ValueError(f"must be a number such as 110.00, with a point and without signs; it is {_said(text)}.")
         return Decimal(text)
 
     def render(self, value: Any, obj: Any = None, **kwargs: Any) -> str:
@@ -77,7 +77,7 @@ class YesNo(Text):
         if not text and self.unknown:
             return None
         if text not in _YES | _NO:
-            raise ValueError(f"must be true or false; it is “{text[:60]}”.")
+            raise ValueError(f"must be true or false; it is {_said(text)}.")
         return text in _YES
 
     def render(self, value: Any, obj: Any = None, **kwargs: Any) -> str:
@@ -92,7 +92,7 @@ class Reference(Text):
     def clean(self, value: str, row: Any = None, **kwargs: Any) -> Any:
         found = self.rows.get(value.strip())
         if found is None:
-            raise ValueError(f"names none that is there: “{value.strip()[:60]}”. Use its slug.")
+            raise ValueError(f"must be the slug of one that is in the catalog; it is {_said(value.strip())}.")
         return found
 
     def render(self, value: Any, obj: Any = None, **kwargs: Any) -> str:
@@ -111,3 +111,7 @@ class Lines(Text):
 
 def column(name: str, kind: Widget, attribute: str | None = None) -> Field:
     return Field(attribute=attribute or name, column_name=name, widget=kind)
+
+
+def _said(text: str) -> str:
+    return f"“{text[:60]}”" if text else "empty"

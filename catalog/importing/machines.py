@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from catalog import units
-from catalog.checks import machine_problems
+from catalog.checks import MAX_MEMORY_BYTES, machine_problems
 from catalog.importing.columns import Amount, Country, Reference, Text, Whole, YesNo, column
 from catalog.importing.reading import Fault
 from catalog.importing.tables import CHUNK, ByKey, Importable, Planned
@@ -14,6 +14,7 @@ from catalog.models import Gpu, Machine, MemorySource, MemoryUnit, Provider, Tie
 from catalog.pricing import STANDARD_TERMS_DAYS, package_price
 from catalog.stock import LotsUnderRent
 
+_MOST_GIB = MAX_MEMORY_BYTES // units.GIB
 # Of a machine that a feed keeps, staff decide this alone.
 OWN_OF_FED = {"listed"}
 
@@ -89,12 +90,18 @@ class MachineTable(Importable):
     def settle(self, instance: Any) -> None:
         if instance.memory_stated is None:
             instance.gpu_memory_bytes = None
+            if not instance.memory_unit:
+                # Of an unknown figure the unit says nothing.
+                instance.memory_unit = MemoryUnit.BYTES if instance.before is None else instance.before["memory_unit"]
         elif instance.memory_unit in units.BYTES_PER_UNIT:
             instance.gpu_memory_bytes = units.from_figure(instance.memory_stated, instance.memory_unit)
             instance.memory_stated = units.to_figure(instance.gpu_memory_bytes, instance.memory_unit).normalize()
+        instance.derived = set[str]()
         for days in STANDARD_TERMS_DAYS:
             name = f"price_{days}_days_usd"
             follows = self.leaves_empty(name) or (instance.before is None and not self.has(name))
+            if follows:
+                instance.derived.add(name)
             if follows and instance.hourly_usd is not None and instance.hourly_usd > 0:
                 setattr(instance, name, package_price(instance.hourly_usd, days))
         if instance.before is None:
@@ -112,12 +119,22 @@ class MachineTable(Importable):
             return
         stated = (each for each in instance._meta.concrete_fields if not each.generated)
         row = {each.name: getattr(instance, each.attname) for each in stated}
-        wrong = set()
-        for problem in machine_problems(row):
-            # The stock of a row that is there is checked below, with a sentence of its own.
-            if problem.field != "free_lots":
-                wrong.add(problem.field)
-                yield "memory" if problem.field == "gpu_memory_bytes" else problem.field, f"It {problem.message}"
+        problems = {problem.field: problem.message.replace("null", "empty") for problem in machine_problems(row)}
+        # The stock of a row that is there is checked below, with a sentence of its own.
+        problems.pop("free_lots", None)
+        if "gpu_memory_bytes" in problems:
+            del problems["gpu_memory_bytes"]
+            problems["memory"] = f"must be above 0 and at most {_MOST_GIB:,} GiB, or empty when it is unknown."
+        if "memory_unit" in problems:
+            problems["memory_unit"] = f"must say what the memory is given in: {', '.join(MemoryUnit.values)}."
+            # Without a unit the figure is none yet.
+            problems.pop("memory_source", None)
+        if "hourly_usd" in problems:
+            for name in instance.derived:
+                problems.pop(name, None)
+        for name, sentence in problems.items():
+            yield name, self.with_value(name, sentence)
+        wrong = problems.keys()
         rented = 0 if instance.before is None else instance.before["lots"] - instance.free_lots
         if "lots" not in wrong and instance.lots < rented:
             yield "lots", str(LotsUnderRent(wanted=instance.lots, rented=rented))

@@ -61,10 +61,10 @@ class GpuTable(NameTable):
         owner = self._slugs_of_names.setdefault(instance.name, instance.slug)
         if owner != instance.slug:
             yield "name", f"is the name of {owner} already."
-        for name in ("memory_gb_nominal", "memory_mib_reported", "devices_per_card"):
+        for name, most in (("memory_gb_nominal", 10**6), ("memory_mib_reported", 10**9), ("devices_per_card", 1000)):
             value = getattr(instance, name)
-            if value is not None and value < 1:
-                yield name, "must be 1 or more; leave an unknown one empty."
+            if value is not None and not 1 <= value <= most:
+                yield name, self.with_value(name, f"must be from 1 to {most:,}, or empty when it is unknown.")
 
 
 class GpuAliasTable(NameTable):

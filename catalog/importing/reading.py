@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from catalog.spreadsheets import is_formula
+from catalog.storable import storable
 
 MAX_BYTES = 16 * 2**20
 MAX_ROWS = 50_000
@@ -20,6 +21,18 @@ MAX_COLUMNS = 64
 MAX_CELL = 4_000
 MOST_PROBLEMS = 200
 MARK = "'"
+_UNKEEPABLE = "has a sign that no text can hold (NUL, or half of a pair): leave it out."
+_TOO_DEEP = "has lists inside of lists, too many to read: write each row as one object."
+_JSON_WORDS = {
+    "Expecting value": "a value is missing",
+    "Expecting property name": "a name in double quotation marks is missing",
+    "Expecting ',' delimiter": "a comma is missing",
+    "Expecting ':' delimiter": "a colon is missing",
+    "Unterminated string": "the quotation mark that ends a text is missing",
+    "Invalid control character": "a text holds a line break or another sign that must be written as \\n or \\u…",
+    "Invalid \\": "a backslash must be written twice",
+    "Illegal trailing comma": "a comma follows the last value",
+}
 
 
 @dataclass(frozen=True)
@@ -96,6 +109,8 @@ def read_json(content: bytes, *, known: Collection[str], required: Collection[st
         if not isinstance(entry, dict):
             faults.append(Fault("must be an object with a name for each value.", line))
             continue
+        if not all(map(storable, entry)):
+            raise Unreadable(Fault(f"One of its names {_UNKEEPABLE}", line))
         for name in entry:
             if name not in table.columns:
                 table.columns.append(name)
@@ -106,6 +121,8 @@ def read_json(content: bytes, *, known: Collection[str], required: Collection[st
             cell = _cell(value)
             if cell is None:
                 faults.append(Fault("must be a text, a number, true, false, null or a list of texts.", line, name))
+            elif not storable(cell):
+                faults.append(Fault(_UNKEEPABLE, line, name))
             else:
                 row[name] = cell
         faults += _oversized(row, line)
@@ -224,18 +241,23 @@ def _entries(text: str) -> Iterator[tuple[int, Any]]:
     position, line, counted = _skipped(text, 0), 1, 0
     if text[position : position + 1] != "[":
         raise Unreadable(Fault("This is no JSON list of rows: it must begin with “[”.", 1))
-    position, more = _skipped(text, position + 1), True
-    if text[position : position + 1] == "]":
-        return
+    position = _skipped(text, position + 1)
+    more = text[position : position + 1] != "]"
+    if not more:
+        position = _skipped(text, position + 1)
     while more:
         line += text.count("\n", counted, position)
         counted = position
         try:
             entry, position = decoder.raw_decode(text, position)
-        except (ValueError, RecursionError) as error:
-            said = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
-            where = error.lineno if isinstance(error, json.JSONDecodeError) else line
-            raise Unreadable(Fault(f"is not JSON: {said[:200]}.", where)) from None
+        except json.JSONDecodeError as error:
+            said = next((words for begins, words in _JSON_WORDS.items() if error.msg.startswith(begins)), error.msg)
+            fault = Fault(f"is not JSON: {said}, at character {error.colno} of the line.", error.lineno)
+            raise Unreadable(fault) from None
+        except RecursionError:
+            raise Unreadable(Fault(_TOO_DEEP, line)) from None
+        except ValueError as error:
+            raise Unreadable(Fault(f"is not JSON: {str(error)[:200]}.", line)) from None
         yield line, entry
         position = _skipped(text, position)
         sign = text[position : position + 1]

@@ -21,6 +21,7 @@ from catalog.importing.writing import Held, Unapplicable, Write, write_rows
 
 CHUNK = 500
 MISSING = object()
+_EMPTY = "must not be empty."
 
 
 class Change(NamedTuple):
@@ -102,8 +103,15 @@ class Importable(ModelResource):
         try:
             instance.clean_fields(exclude=[each.name for each in instance._meta.fields if each.is_relation])
         except ValidationError as error:
-            for name, sentences in error.message_dict.items():
-                yield name, " ".join(sentences)
+            for name, problems in error.error_dict.items():
+                yield name, self.with_value(name, " ".join(map(_sentence, problems)))
+
+    def with_value(self, column: str, sentence: str) -> str:
+        """The sentence with what stands in the cell it is about."""
+        cell = self._row.get(column, MISSING)
+        if cell is MISSING:
+            return f"{sentence} The file has no such column: add it."
+        return sentence if sentence == _EMPTY else f"{sentence} {_said(cell)}"
 
     def settle(self, instance: Any) -> None:
         """Fill in what follows from other columns, once every cell was read."""
@@ -144,12 +152,13 @@ class Importable(ModelResource):
             # A defect of ours, not of the row: its text is for the log.
             raise error.error
         if result.validation_error is not None:
+            shown = {each.attribute: each.column_name for each in self._fields}
             for name, sentences in result.validation_error.message_dict.items():
-                self.plan.faults += [Fault(sentence, self._line, name) for sentence in sentences]
+                self.plan.faults += [Fault(sentence, self._line, shown.get(name, name)) for sentence in sentences]
         return result
 
     def before_import_row(self, row: Any, **kwargs: Any) -> None:
-        empty = {name: ["must not be empty."] for name in self.required if not str(row.get(name, "")).strip()}
+        empty = {name: [_EMPTY] for name in self.required if not str(row.get(name, "")).strip()}
         absent = {name: ["is missing in this row."] for name in self.required if row.get(name, MISSING) is MISSING}
         if empty or absent:
             raise ValidationError({**empty, **absent})
@@ -269,3 +278,27 @@ class Importable(ModelResource):
             model._default_manager.bulk_create(instances, batch_size=CHUNK)
             return
         bulk_create_with_history(instances, model, batch_size=CHUNK, default_user=user, default_change_reason=reason)
+
+
+def _said(cell: str) -> str:
+    return f"It is “{cell.strip()[:60]}”." if cell.strip() else "It is empty."
+
+
+def _sentence(problem: ValidationError) -> str:
+    """What is wrong with one value, where Django's own sentence is meant for a form."""
+    limit = (problem.params or {}).get("limit_value") if isinstance(problem.params, dict) else None
+    most = (problem.params or {}).get("max") if isinstance(problem.params, dict) else None
+    match problem.code:
+        case "null" | "blank":
+            return _EMPTY
+        case "max_length":
+            return f"must have at most {limit:,} characters."
+        case "min_value":
+            return f"must be {limit:,} or more."
+        case "max_value":
+            return f"must be {limit:,} or less."
+        case "max_digits" | "max_whole_digits":
+            return f"must have at most {most} digits{' before the point' if problem.code != 'max_digits' else ''}."
+        case "max_decimal_places":
+            return f"must have at most {most} digits after the point."
+    return " ".join(problem.messages)

@@ -94,7 +94,17 @@ def test_a_file_that_is_no_such_csv_is_refused_where_it_is_wrong(content: bytes,
         (b'[{"name": {"a": 1}}]', 1, "must be a text"),
         (b'[{"name": "a", "prise": 1}]', 1, "Did you mean “price”?"),
         (b'[{"price": 1}]', 1, "is missing"),
-        (b"[" * 100_000, 1, "not JSON"),
+        (b"[" * 100_000, 1, "has lists inside of lists"),
+        (b'[{"name": ' + b"[" * 100_000, 1, "has lists inside of lists"),
+        (b"[] x", 1, "Something follows the end of the list"),
+        (b"[\n] [", 2, "Something follows the end of the list"),
+        (b"[", 1, "a value is missing, at character 2 of the line"),
+        (b'[{"name": "a" "b"}]', 1, "a comma is missing, at character 15 of the line"),
+        (b"[{'name': 1}]", 1, "a name in double quotation marks is missing"),
+        (b'[{"name": "a', 1, "the quotation mark that ends a text is missing"),
+        (b'[{"name": "a\\u0000"}]', 1, "has a sign that no text can hold"),
+        (b'[{"name": "a"},\n{"name": "\\ud800"}]', 2, "has a sign that no text can hold"),
+        (b'[{"\\ud800": 1}]', 1, "has a sign that no text can hold"),
         (b'[{"name": "a\x00"}]', 1, "NUL"),
         (b'[{"name": "\xff"}]', 1, "is not UTF-8"),
     ],
@@ -196,18 +206,18 @@ def test_an_empty_cell_means_unknown_or_the_price_that_follows(there: None) -> N
 @pytest.mark.parametrize(
     ("column", "value", "words"),
     [
-        ("provider", "south", "names none"),
+        ("provider", "south", "must be the slug of one that is in the catalog; it is “south”"),
         ("provider", "", "must not be empty"),
         ("name", "", "must not be empty"),
         ("name", "x" * 161, "160"),
-        ("gpu", "h100", "names none"),
+        ("gpu", "h100", "must be the slug of one that is in the catalog; it is “h100”"),
         ("tier", "gold", "must be one of secure, community"),
         ("tier", "community", "memory_source"),
         ("country", "EU", "country code"),
         ("country", "UK", "country code"),
         ("memory", "NaN", "must be a number"),
         ("memory", "24 GB", "must be a number"),
-        ("memory", "0", "whole bytes"),
+        ("memory", "0", "must be above 0 and at most 4,096 GiB, or empty when it is unknown. It is “0”."),
         ("memory", "1e9", "must be a number"),
         ("memory_unit", "G", "must be one of"),
         ("memory_source", "", "must say where"),
@@ -241,6 +251,68 @@ def test_rows_seventeen_and_sixty_three_are_wrong_and_both_are_said(there: None)
     rows[61] = rows[61].replace("0.654762", "free")
     one = planned("\n".join([HEADER, *rows]))
     assert [(fault.line, fault.column) for fault in one.plan.faults] == [(17, "tier"), (63, "hourly_usd")]
+
+
+@pytest.mark.parametrize(
+    ("content", "faults"),
+    [
+        (
+            "memory\nnorth,Alpha,abc",
+            [("memory", "must be a number such as 110.00, with a point and without signs; it is “abc”.")],
+        ),
+        (
+            "memory,memory_unit\nnorth,Alpha,24,",
+            [("memory_unit", "must say what the memory is given in: GiB, GB, MiB, bytes. It is empty.")],
+        ),
+        ("memory,memory_unit,memory_source\nnorth,Alpha,,,", []),
+        ("hourly_usd\nnorth,Alpha,0", [("hourly_usd", "must be above 0 and at most 10,000. It is “0”.")]),
+        (
+            "hourly_usd,price_7_days_usd\nnorth,Alpha,0,",
+            [("hourly_usd", "must be above 0 and at most 10,000. It is “0”.")],
+        ),
+        ("price_7_days_usd\nnorth,Alpha,1.005", [("price_7_days_usd", "must be whole cents. It is “1.005”.")]),
+        ("listed\nnorth,Alpha,", [("listed", "must be true or false; it is empty.")]),
+        (
+            "max_term_days\nnorth,Alpha,0",
+            [("max_term_days", "must be a whole number from 1 to 365, or empty. It is “0”.")],
+        ),
+        (
+            "tier,lots\nnorth,Alpha,community,1",
+            [("memory_source", "must be provider_report for the tier community. The file has no such column: add it.")],
+        ),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_column_its_value_and_what_to_write(
+    there: None, content: str, faults: list[tuple[str, str]]
+) -> None:
+    applied(f"{HEADER}\n{SOUND}\n")
+    found = planned(f"provider,name,{content}\n").plan.faults
+    assert [(fault.line, fault.column, fault.message) for fault in found] == [(2, *fault) for fault in faults]
+
+
+def test_a_new_machine_without_a_price_is_told_of_that_price_alone(there: None) -> None:
+    found = planned(f"{HEADER}\n{SOUND.replace('0.654762', '0')}\n").plan.faults
+    assert [fault.column for fault in found] == ["hourly_usd"]
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "said"),
+    [
+        ("devices_per_card", "", "must not be empty."),
+        (
+            "devices_per_card",
+            "99999999999",
+            "must be from 1 to 1,000, or empty when it is unknown. It is “99999999999”.",
+        ),
+        ("memory_gb_nominal", "99999999999", "must be from 1 to 1,000,000, or empty when it is unknown."),
+        ("memory_bandwidth_gb_s", "123456789012", "must have at most 8 digits. It is “123456789012”."),
+        ("architecture", "x" * 41, "must have at most 40 characters."),
+    ],
+)
+def test_a_gpu_is_told_of_in_the_same_words(db: None, column: str, value: str, said: str) -> None:
+    found = planned(f"slug,name,vendor,{column}\nx,X,NVIDIA,{value}\n", GpuTable).plan.faults
+    assert {(fault.line, fault.column) for fault in found} == {(2, column)}
+    assert said in found[0].message
 
 
 def test_a_machine_that_is_named_twice_is_said_with_both_lines(there: None) -> None:
