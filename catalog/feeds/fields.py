@@ -11,7 +11,7 @@ import msgspec
 from catalog.feeds import offers
 from catalog.feeds.json_rows import Keyed, number, slowly
 from catalog.feeds.texts import clean, is_address, shown, without_addresses
-from catalog.visible import has_something_to_see
+from catalog.visible import is_plain_line, is_unseen
 
 MOST_LOTS = 100_000
 LONGEST_ID, LONGEST_NAME, LONGEST_GPU_NAME, LONGEST_PLACE = 64, 120, 120, 200
@@ -95,7 +95,7 @@ def identifier(value: Any, field: str, code: str, *, least: int = 1) -> str:
 def _is_name(text: str) -> bool:
     if not 0 < len(text) <= LONGEST_ID or text != text.strip() or is_address(text):
         return False
-    return text.isprintable() and has_something_to_see(text)
+    return is_plain_line(text) and (text.isascii() or not any(map(is_unseen, text)))
 
 
 def text(value: Any, field: str, code: str, most: int) -> str:

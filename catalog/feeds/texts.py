@@ -9,12 +9,26 @@ from typing import Any
 from catalog.visible import BLANKS, has_something_to_see, is_unseen
 
 _WORD = re.compile(r"[^\s,;|]+")
+# A dot as people write it where it must not be a link: [.], (.), "dot", %2E, or another sign that looks like one.
+_DOT = re.compile(
+    r"\s*[\[({<]?\s*(?:[.\u00b7\u2022\u2027\u2219\u22c5\u30fb\u06d4]|dot|%2e)\s*[\])}>]?\s*", re.IGNORECASE
+)
 # Four or more numbers between dots, also octal and hexadecimal ones, and with blanks around the dots.
-_DOTTED = re.compile(r"(?:0x[0-9a-f]+|\d+)(?:\s*\.\s*(?:0x[0-9a-f]+|\d+)){3,}", re.IGNORECASE)
+_DOTTED = re.compile(rf"(?:0x[0-9a-f]+|\d+)(?:{_DOT.pattern}(?:0x[0-9a-f]+|\d+)){{3,}}", re.IGNORECASE)
+# Accents, rings and boxes on a figure.
+_ON_FIGURES = re.compile(r"(?<=\d)[\u0300-\u036f\u20d0-\u20ff\ufe00-\ufe0f]+")
 # IPv6, and what network cards are called; a name that holds an address between hyphens; an address of the web, of mail.
-_ADDRESS = re.compile(r"::|(?:[0-9a-f]{1,4}:){4}|\d{1,3}(?:-\d{1,3}){3}\S*\.[a-z]|://|\w@\w|\bxn--", re.IGNORECASE)
+_ADDRESS = re.compile(
+    r"::|(?:[0-9a-f]{1,4}:){4}|\bip(?:-\d{1,3}){4}(?!\d)|\d{1,3}(?:-\d{1,3}){3}\S*\.[a-z]|://|\w@\w|\bxn--",
+    re.IGNORECASE,
+)
+# Four numbers of a byte that are a word of their own.
+_FOUR_BYTES = re.compile(r"\W*(\d{1,3})([-_:/])(\d{1,3})\2(\d{1,3})\2(\d{1,3})\W*")
 # One number that resolvers read as four: 3405803785 is 203.0.113.9.
-_NUMBER = re.compile(r"\W*(?:0x0*([0-9a-f]{7,8})|(\d{8,10}))(?::\d+)?\W*", re.IGNORECASE)
+_NUMBER = re.compile(r"\W*(\d{8,10})(?::\d+)?\W*")
+_HEXADECIMAL = re.compile(r"\W*0x0*[0-9a-f]{7,8}(?::\d+)?\W*", re.IGNORECASE)
+# A list has a hundred thousand names, and few of them have what every address has.
+_MAY_HOLD_ONE = re.compile(r"[^\x00-\x7f]|[.:@%]|dot|0x|ip-|-.*-.*-|xn--", re.IGNORECASE)
 _FIRST_ADDRESS, _LAST_ADDRESS = 2**24, 2**32 - 1
 
 
@@ -49,29 +63,43 @@ def without_addresses(text: str, instead: str = "") -> str:
     >>> without_addresses("Berlin [203.0.113.9]:22, DE"), without_addresses("fe80::1%eth0 Oslo")
     ('Berlin , DE', 'Oslo')
     """
-    # Figures and dots of other scripts are read as well, and blanks around dots are none.
-    plain = unicodedata.normalize("NFKC", text).replace("\u3002", ".")
-    plain = _DOTTED.sub(lambda found: "".join(found[0].split()), plain)
-    kept = _WORD.sub(lambda word: instead if _holds_address(word[0]) else word[0], plain)
+    plain = _plain(text)
+    kept = _WORD.sub(
+        lambda word: instead if _holds_address(word[0]) or _is_address_in_figures(word[0]) else word[0], plain
+    )
     return (text if kept == plain else kept).strip()
 
 
+def _plain(text: str) -> str:
+    """The text with the figures and dots of other scripts as ours, and no blanks within an address."""
+    plain = _ON_FIGURES.sub("", unicodedata.normalize("NFKC", text).replace("\u3002", "."))
+    return _DOTTED.sub(lambda found: _DOT.sub(".", found[0]), plain)
+
+
 def _holds_address(word: str) -> bool:
-    if _ADDRESS.search(word) or _DOTTED.search(word):
-        return True
+    return bool(_ADDRESS.search(word) or _DOTTED.search(word) or _HEXADECIMAL.fullmatch(word))
+
+
+def _is_address_in_figures(word: str) -> bool:
+    """Whether a word that would be a fine number or name of a thing is no place's name, and may be an address."""
+    if four := _FOUR_BYTES.fullmatch(word):
+        return all(int(part) < 256 for part in four.group(1, 3, 4, 5))
     number = _NUMBER.fullmatch(word)
-    if number is None:
-        return False
-    hexadecimal, decimal = number.groups()
-    return _FIRST_ADDRESS <= (int(hexadecimal, 16) if hexadecimal else int(decimal)) <= _LAST_ADDRESS
+    return number is not None and _FIRST_ADDRESS <= int(number[1]) <= _LAST_ADDRESS
 
 
 def is_address(text: str) -> bool:
-    """Whether what should be a name of its own is, or holds, an IP address."""
+    """Whether what should be a name of its own is, or holds, an address; what is only figures may well be a name.
+
+    >>> is_address("[2001:db8::9]:22"), is_address("node@example.com"), is_address("3405803785"), is_address("1-2-3-4")
+    (True, True, False, False)
+    """
+    if not _MAY_HOLD_ONE.search(text):
+        return False
     try:
         ipaddress.ip_address(text.strip("[]").partition("%")[0])
     except ValueError:
-        return _DOTTED.search(text) is not None
+        return any(_holds_address(word[0]) for word in _WORD.finditer(_plain(text)))
     return True
 
 

@@ -14,6 +14,17 @@ from tests.catalog.feeding import body, row
 
 NOW = datetime(2026, 11, 30, 4, tzinfo=UTC)
 
+# As figures alone they are no place; but fine names of offers.
+IN_FIGURES = [
+    "3405803785",
+    "3405803785:22",
+    "16843009",
+    "203-0-113-9",
+    "203_0_113_9",
+    "203:0:113:9",
+    "203/0/113/9",
+]
+
 ADDRESSES = [
     "203.0.113.9",
     "203.0.113.9.",
@@ -24,14 +35,22 @@ ADDRESSES = [
     "203 . 0 . 113 . 9",
     "２０３．０．１１３．９",
     "203。0。113。9",
+    "203[.]0[.]113[.]9",
+    "203(.)0(.)113(.)9",
+    "203 dot 0 dot 113 dot 9",
+    "203[dot]0[dot]113[dot]9",
+    "203%2E0%2E113%2e9",
+    "203·0·113·9",
+    "203•0•113•9",
+    "203۔0۔113۔9",
+    "2\u03010\u03013\u0301.0\u0301.113.9",
+    "2\ufe0f\u20e30\ufe0f\u20e33\ufe0f\u20e3.0.113.9",
+    "ip-203-0-113-9",
     "0313.0000.0161.0011",
     "0xCB.0x0.0x71.0x9",
     "http://203.0.113.9/",
     "root@203.0.113.9",
     "ec2-203-0-113-9.compute.example.com",
-    "3405803785",
-    "3405803785:22",
-    "16843009",
     "0xcb007109",
     "2001:db8::1",
     "2001:db8::1.",
@@ -70,7 +89,7 @@ def read(**fields: Any) -> Feed:
     return ADAPTERS["berth"].read(body([row(1, **fields)]), now=NOW)
 
 
-@pytest.mark.parametrize("address", ADDRESSES)
+@pytest.mark.parametrize("address", [*ADDRESSES, *IN_FIGURES])
 def test_an_address_is_kept_in_no_text(address: str) -> None:
     assert without_addresses(f"Berlin {address}, DE").replace(" ", "") == "Berlin,DE"
     assert shown(address) in ("“(address)”", "“(address):22”")
@@ -83,7 +102,7 @@ def test_an_address_is_kept_in_no_text(address: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "address", ["203.0.113.9", "[203.0.113.9]:22", "2001:db8::1", "fe80::1%eth0", "node-203.0.113.9"]
+    "address", [*ADDRESSES, "node-203.0.113.9", "gpu-2001:db8::1", "2001:db8::1-gpu", "2001:db8::1/64"]
 )
 @pytest.mark.parametrize("field", ["id", "host", "gpu_ids", "gpu", "name"])
 def test_what_is_only_an_address_is_no_name_and_is_not_repeated(field: str, address: str) -> None:
@@ -96,6 +115,21 @@ def test_what_is_only_an_address_is_no_name_and_is_not_repeated(field: str, addr
     assert rejection.code.endswith("_invalid")
     assert "203.0.113.9" not in f"{rejection.detail} {rejection.external_id}"
     assert "::1" not in f"{rejection.detail} {rejection.external_id}"
+
+
+@pytest.mark.parametrize("name", [*IN_FIGURES, "23456789:1", "0:1:0:0", "GPU-8f3a2b1c-0d1e-2f3a", "a.b-c_d", "x 4"])
+def test_figures_are_fine_names_of_offers_hosts_and_gpus(name: str) -> None:
+    (offer,) = read(id=name, host=name, gpu_ids=[name]).offers
+    assert (offer.external_id, offer.host, offer.gpu_ids) == (name, name, {name})
+
+
+@pytest.mark.parametrize("hidden", ["\u3164", "\u115f", "\ufe0f", "\u034f", "\u2800", "\u200b", "\u202e"], ids=ascii)
+@pytest.mark.parametrize("field", ["id", "host"])
+def test_a_name_that_hides_something_is_another_to_berth_and_the_same_to_people_so_it_is_refused(
+    field: str, hidden: str
+) -> None:
+    feed = read(**{field: f"offer{hidden}7"})
+    assert [one.code for one in feed.rejections] == [f"{field}_invalid"]
 
 
 @pytest.mark.parametrize(
