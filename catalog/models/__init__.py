@@ -1,20 +1,17 @@
 """The catalog: what can be rented, from whom and for how much. It knows no tenant and no workload."""
 
 from catalog.models.feeds import FeedAbsence, FeedQuestion, FeedRejection, FeedRun, FeedState, PlaceAlias
+from catalog.models.gpus import SLUG, Gpu, GpuAlias, slug_validator
 from catalog.models.imports import ImportDraft
 from catalog.models.listings import (
     DEMO_FEED,
-    SLUG,
     Availability,
-    Gpu,
-    GpuAlias,
     Machine,
     MemorySource,
     MemoryUnit,
     Provider,
     Tier,
     known_country,
-    slug_validator,
 )
 from catalog.models.options import Option
 

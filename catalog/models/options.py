@@ -5,7 +5,7 @@ from django.db import models
 from django.db.models import Q
 from simple_history.models import HistoricalRecords
 
-from catalog.models.listings import slug_validator
+from catalog.models.gpus import slug_validator
 from catalog.visible import name_to_see
 
 
