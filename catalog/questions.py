@@ -108,10 +108,10 @@ def close_understood(now: datetime) -> int:
     waiting = list(FeedQuestion.objects.filter(resolved_at=None).only("kind", "raw"))
     if not waiting:
         return 0
-    names, places = GpuNames.load(), Places.load()
+    gpus, countries = GpuNames.load(), Places.load()
     understood: defaultdict[str, list[int]] = defaultdict(list)
     for question in waiting:
-        if meaning := _meaning(question, names, places):
+        if meaning := _meaning(question, gpus, countries):
             understood[meaning].append(question.pk)
     closed = 0
     for meaning, keys in understood.items():
@@ -132,11 +132,12 @@ def _key(question: FeedQuestion) -> tuple[str, str]:
     return question.kind, gpu_names.key(question.raw) if question.kind == Kind.GPU else places.key(question.raw)
 
 
-def _meaning(question: FeedQuestion, names: GpuNames, places: Places) -> str:
+def _meaning(question: FeedQuestion, gpus: GpuNames, countries: Places) -> str:
+    """What the name means, as the end of a sentence; empty while nobody knows."""
     if question.kind == Kind.GPU:
-        gpus = names.listed(question.raw)
-        return f"a name of {gpus}" if gpus else ""
-    place = places.find(question.raw)
+        meant = gpus.listed(question.raw)
+        return f"a name of {meant}" if meant else ""
+    place = countries.find(question.raw)
     return f"it means {place.country or 'no country'}" if place.understood else ""
 
 

@@ -9,7 +9,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Lower
 from simple_history.models import HistoricalRecords
 
-from catalog.feeds.places import key
+from catalog.feeds import places
 from catalog.models.listings import Machine, Provider, known_country
 from catalog.visible import name_to_see
 
@@ -187,7 +187,7 @@ class PlaceAlias(models.Model):
     def clean(self) -> None:
         """Raises: ValidationError when a list would read the name and another alias alike."""
         for other in PlaceAlias.objects.exclude(pk=self.pk):
-            if key(other.name) == key(self.name):
+            if places.key(other.name) == places.key(self.name):
                 raise ValidationError({"name": f"“{other}” has a meaning already, and is read alike."}, "read_alike")
 
 
