@@ -6,7 +6,8 @@ asked for is not known to it yet.
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, NamedTuple
+from decimal import Decimal
+from typing import Any, NamedTuple, cast
 
 from django.db.models import F
 
@@ -60,16 +61,18 @@ def _stricter(stored: tuple[Any, ...], told: tuple[Any, ...]) -> list[str]:
     for days in TERMS_DAYS:
         # A longest term that only nears the end of the offer, and still has every term in it, takes nothing away.
         asked, offered = _package(before, days), _package(now, days)
-        if asked is not None and offered is None:
+        if asked is None:
+            continue
+        if offered is None:
             found.append(f"no term of {days} days")
-        elif asked is not None and offered > asked:
+        elif offered > asked:
             found.append(f"{offered:.2f} USD for {days} days instead of {asked:.2f}")
     return found
 
 
-def _package(facts: Mapping[str, Any], days: int) -> Any:
-    longest = facts["max_term_days"]
-    return None if longest is not None and days > longest else facts[f"price_{days}_days_usd"]
+def _package(facts: Mapping[str, Any], days: int) -> Decimal | None:
+    longest, price = facts["max_term_days"], facts[f"price_{days}_days_usd"]
+    return None if longest is not None and days > longest else cast(Decimal | None, price)
 
 
 def free_lots_of(provider: Provider) -> dict[int, int]:
@@ -92,7 +95,9 @@ def withhold(these: Mapping[int, Withheld], now: datetime) -> None:
     )
 
 
-def withheld_since(pks: list[int], rows: Mapping[int, Row | None], free_before: Mapping[int, int]) -> dict[int, Any]:
+def withheld_since(
+    pks: list[int], rows: Mapping[int, Row | None], free_before: Mapping[int, int]
+) -> dict[int, Withheld | None]:
     """For those of the machines that are under rent now, what the list keeps of each, or None."""
     under_rent = Machine.objects.filter(pk__in=pks, free_lots__lt=F("lots")).order_by("pk")
     return {
