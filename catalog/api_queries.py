@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
@@ -15,6 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from catalog.paging import DEFAULT_LIMIT, MAX_LIMIT, InvalidCursor, Page, page_of
+from catalog.quoting import did_you_mean, shown
 
 PAGING = ("cursor", "limit")
 
@@ -31,7 +31,7 @@ class ListQuery:
         names = (*known, *PAGING) if paged else tuple(known)
         for name in self.given:
             if name not in names:
-                self.refuse(_shown(name), f"“{_shown(name)}” is not known.{_nearest(name, names)}", "unknown_field")
+                self.refuse(shown(name), f"“{shown(name)}” is not known.{_instead(name, names)}", "unknown_field")
             elif name not in repeatable and len(self.given.getlist(name)) > 1:
                 self.refuse(name, f"“{name}” must be given once.", "repeated")
         self.limit = (self.whole("limit", most=MAX_LIMIT) if paged else None) or DEFAULT_LIMIT
@@ -102,13 +102,7 @@ def refuse_parameters(request: Request) -> None:
     ListQuery(request, paged=False).raise_errors()
 
 
-def _shown(name: str) -> str:
-    """A name of somebody else's choosing, fit to be repeated in a sentence."""
-    return "".join(letter if letter.isprintable() else "�" for letter in name[:40])
-
-
-def _nearest(name: str, known: tuple[str, ...]) -> str:
-    near = difflib.get_close_matches(name[:64].lower(), list(known), n=1, cutoff=0.5)
-    if near:
-        return f" Did you mean {near[0]}?"
-    return f" Known: {', '.join(known)}." if known else " This address takes no parameters."
+def _instead(name: str, known: tuple[str, ...]) -> str:
+    if not known:
+        return " This address takes no parameters."
+    return did_you_mean(name, known) or f" Known: {', '.join(known)}."

@@ -13,6 +13,8 @@ from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
+from catalog.quoting import shown
+
 if TYPE_CHECKING:
     # Loads this module while it is itself being loaded.
     from rest_framework.views import APIView
@@ -107,10 +109,10 @@ class JSONAlways(BaseContentNegotiation):
         sent, parameters = parse_header_parameters((request.content_type or "").lower())
         encoding = request.headers.get("Content-Encoding", "").strip().lower()
         if encoding not in ("", "identity"):
-            raise UnreadMedia(f"Content-Encoding {_shown(encoding)} is not read: send the body uncompressed.")
+            raise UnreadMedia(f"Content-Encoding “{shown(encoding)}” is not read: send the body uncompressed.")
         charset = parameters.get("charset", "utf-8")
         if charset not in ("utf-8", "utf8"):
-            raise UnreadMedia(f"The charset {_shown(charset)} is not read: send JSON in UTF-8.")
+            raise UnreadMedia(f"The charset “{shown(charset)}” is not read: send JSON in UTF-8.")
         return next((parser for parser in parsers if parser.media_type == sent), None)
 
     def select_renderer(
@@ -125,7 +127,3 @@ class Methods(BaseMetadata):
 
     def determine_metadata(self, request: Request, view: "APIView") -> dict[str, Any]:
         return {"methods": list(view.allowed_methods), "schema": "/api/v1/schema"}
-
-
-def _shown(text: str) -> str:
-    return "“" + "".join(letter if letter.isprintable() else "�" for letter in text[:40]) + "”"

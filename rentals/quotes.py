@@ -13,11 +13,11 @@ from django.db.models import BooleanField, Case, Value, When
 from catalog.models import Machine, Option
 from catalog.pricing import TERMS_DAYS, hourly_equivalent
 from catalog.querysets import is_current
+from catalog.quoting import shown
 from rentals import policies
 from rentals.baskets import Basket
 from rentals.errors import AcknowledgementRequired, InvalidBasket, OffLine, SoldOut, TermNotOffered, UnknownMachine
 from rentals.totals import Line, option_line, package_line, total_usd
-from sizing.fields import shown
 
 if TYPE_CHECKING:
     from rentals.models import Organization, OrganizationPolicy

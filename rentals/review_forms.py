@@ -13,10 +13,11 @@ from django.core.exceptions import ValidationError
 from django.utils.datastructures import MultiValueDict
 
 from catalog.pricing import TERMS_DAYS
+from catalog.quoting import shown
 from rentals.baskets import MAX_LOTS, MAX_NOTES, Basket, ChosenOption
 from rentals.errors import InvalidBasket
 from rentals.models.orders import Environment
-from sizing.fields import NumberChoiceField, WholeNumberField, WordField, shown
+from sizing.fields import NumberChoiceField, WholeNumberField, WordField
 from sizing.forms import NAMES as QUESTION_NAMES
 
 OWN_NAMES = (

@@ -9,15 +9,9 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from catalog import countries
+from catalog.quoting import shown
 
 _COUNTRY_HABITS = {"UK": "GB", "ENGLAND": "GB", "EL": "GR", "USA": "US", "EUROPE": countries.EU}
-
-
-def shown(value: object) -> str:
-    """What was given, fit to be repeated in a sentence: short, one line, only characters that can be sent."""
-    text = str(value)[:60].encode("utf-8", "replace").decode()
-    text = "".join(letter if letter.isprintable() else "�" for letter in text)
-    return text if len(text) <= 40 else f"{text[:40]}…"
 
 
 class TextField(forms.CharField):

@@ -6,9 +6,10 @@ from typing import Any
 
 from catalog.models import Tier
 from catalog.pricing import TERMS_DAYS
+from catalog.quoting import shown
 from sizing.answers import ANY_TIER, Preferences, Question
 from sizing.engine.workloads import Workload
-from sizing.fields import AmountField, CountriesField, NumberChoiceField, WholeNumberField, WordField, shown
+from sizing.fields import AmountField, CountriesField, NumberChoiceField, WholeNumberField, WordField
 from sizing.inputs import Data, InputError, InputForm, InvalidInput, unknown_names
 from sizing.own_shape import OwnShape
 from sizing.workload_form import (

@@ -4,7 +4,6 @@ Absent means the default; given but empty does not, except for money, which may 
 clipped or guessed: what cannot be read exactly is an error that names the limit and the fix.
 """
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -15,7 +14,8 @@ from django.core.exceptions import ValidationError
 from django.forms.utils import ErrorDict
 from django.utils.datastructures import MultiValueDict
 
-from sizing.fields import SeveralField, shown
+from catalog.quoting import did_you_mean, shown
+from sizing.fields import SeveralField
 
 Data = Mapping[str, Any]
 
@@ -112,13 +112,7 @@ def unknown_names(data: Data, known: Iterable[str]) -> list[InputError]:
     """An error for every name that no field has, with the nearest that one has."""
     allowed = set(known)
     return [
-        InputError(shown(name), "unknown_field", f"“{shown(name)}” is not known.{nearest(str(name), known)}")
+        InputError(shown(name), "unknown_field", f"“{shown(name)}” is not known.{did_you_mean(name, known)}")
         for name in data
         if name not in allowed
     ]
-
-
-def nearest(word: str, known: Iterable[str]) -> str:
-    """A question that offers the known word nearest to one that is not; empty when none is near."""
-    near = difflib.get_close_matches(word[:64].lower(), list(known), n=1, cutoff=0.5)
-    return f" Did you mean {near[0]}?" if near else ""

@@ -10,7 +10,8 @@ from typing import Any
 
 from rest_framework.exceptions import ErrorDetail, ValidationError
 
-from sizing.forms import InputError, PreferencesForm, WorkloadForm, shown, unknown_names
+from catalog.quoting import shown
+from sizing.forms import InputError, PreferencesForm, WorkloadForm, unknown_names
 
 TEXT, WHOLE, AMOUNT, TEXTS = "a text", "a whole number", 'an amount in quotes, such as "2.50"', "a list of texts"
 FLAG = "true or false"

@@ -13,6 +13,7 @@ from django.core.exceptions import ValidationError
 
 from catalog import units
 from catalog.models import SLUG
+from catalog.quoting import did_you_mean, shown
 from catalog.visible import is_plain_line
 from sizing.checkpoints.errors import UnreadableModel
 from sizing.engine.adapters import TRAINED_PARAMETER_BYTES
@@ -37,9 +38,8 @@ from sizing.fields import (
     WordField,
     WordsField,
     either,
-    shown,
 )
-from sizing.inputs import Data, InputForm, nearest
+from sizing.inputs import Data, InputForm
 from sizing.models import MISSING_FIGURES, TASKS_OF_KIND, AiModel
 from sizing.own_shape import OWN_PREFIX, OwnShape, from_token
 
@@ -233,8 +233,9 @@ class WorkloadForm(InputForm):
             return self._own(own)
         model = AiModel.objects.filter(slug=slug).first() if SLUG.match(slug) else None
         if model is None:
+            slugs = AiModel.objects.values_list("slug", flat=True)
             raise ValidationError(
-                f"“{shown(slug)}” is not a model of the catalog.{_nearest_model(slug)}", "unknown_model"
+                f"“{shown(slug)}” is not a model of the catalog.{did_you_mean(slug, slugs)}", "unknown_model"
             )
         task = self.cleaned_data.get("task")
         if task and task != "notebook" and task not in model.tasks:
@@ -442,7 +443,3 @@ WORKLOAD_NAMES = tuple(WorkloadForm.base_fields)
 def figure_label(field: str) -> str:
     """The name of a model's figure in words."""
     return _FIGURES.get(field, field.replace("_", " "))
-
-
-def _nearest_model(slug: str) -> str:
-    return nearest(slug, AiModel.objects.values_list("slug", flat=True))

@@ -3,7 +3,6 @@
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_FLOOR, Decimal, InvalidOperation
-from difflib import get_close_matches
 from typing import Any, Generic, NoReturn, TypeVar
 
 import msgspec
@@ -11,6 +10,7 @@ import msgspec
 from catalog.feeds import offers
 from catalog.feeds.json_rows import Keyed, number, slowly
 from catalog.feeds.texts import clean, is_address, shown, without_addresses
+from catalog.quoting import did_you_mean
 from catalog.visible import is_plain_line, is_unseen
 
 MOST_LOTS = 100_000
@@ -72,9 +72,8 @@ class RowReader(Generic[Row]):
 
 def unknown_fields(unknown: list[str], known: Collection[str]) -> NoReturn:
     """Raises: Fault naming the first unknown field and the nearest known one."""
-    near = get_close_matches(unknown[0][:60], known, n=1)
-    hint = f": do you mean “{near[0]}”?" if near else f". Known fields: {', '.join(sorted(known))}."
-    raise Fault("unknown_field", f"{shown(unknown[0])} is no field of this format{hint}")
+    hint = did_you_mean(unknown[0], known) or f" Known are {', '.join(sorted(known))}."
+    raise Fault("unknown_field", f"{shown(unknown[0])} is no field of this format.{hint}")
 
 
 def identifier(value: Any, field: str, code: str, *, least: int = 1) -> str:

@@ -6,10 +6,10 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from catalog.quoting import shown
 from rentals.plans import GOALS, NAMES, PlannerForm, machines_to_plan, plan
 from rentals.policies import permits_ordering, policy_of
 from rentals.scoping import TenantRequest, organization_page
-from sizing.fields import shown
 
 
 @require_safe

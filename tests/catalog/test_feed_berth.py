@@ -138,8 +138,8 @@ def test_memory_is_counted_in_the_unit_of_its_field(field: str, value: Any, size
 @pytest.mark.parametrize(
     ("changes", "code", "words"),
     [
-        ({"gpu_memry_gb": 24}, "unknown_field", "do you mean “gpu_memory_gb”"),
-        ({"zzz": 24}, "unknown_field", "Known fields"),
+        ({"gpu_memry_gb": 24}, "unknown_field", "Did you mean gpu_memory_gb?"),
+        ({"zzz": 24}, "unknown_field", "Known are available_until, free_lots, "),
         ({"gpu_memory_gb": 24, "gpu_memory_gib": 24}, "memory_invalid", "give it once"),
         ({"gpu_memory_gb": "24"}, "memory_invalid", "“24”"),
         ({"gpu_memory_bytes": 24}, "memory_invalid", "256 MiB"),
