@@ -72,7 +72,8 @@ def _each_gpu_once(offers: list[Offer], merged: list[Merged]) -> list[Offer]:
 
 
 def _of_one_host(slices: list[Offer], merged: list[Merged]) -> list[Offer]:
-    gpus = max((offer.host_gpus or 0 for offer in slices), default=0)
+    # Where offers contradict each other, the machine has no more than the least of them says.
+    gpus = min((offer.host_gpus for offer in slices if offer.host_gpus), default=0)
     taken: list[Offer] = []
     for offer in sorted(slices, key=_first):
         rival = next((other for other in taken if _overlap(offer, other)), None)

@@ -76,6 +76,11 @@ def test_without_ids_and_without_the_number_of_gpus_one_offer_is_all_that_is_sur
     assert kept(offer("1", 2), offer("2"), offer("3")) == ["1"]
 
 
+def test_without_ids_offers_that_contradict_each_other_about_the_number_of_gpus_are_not_believed() -> None:
+    assert kept(offer("1", 2, host_gpus=8), offer("2", 2, host_gpus=2), offer("3", 2)) == ["1"]
+    assert kept(offer("1", 2, host_gpus=4), offer("2", 2, host_gpus=8), offer("3", 2)) == ["1", "2"]
+
+
 def test_machines_of_different_hosts_and_unknown_hosts_never_overlap() -> None:
     same = ids(0)
     assert kept(offer("1", gpu_ids=same), offer("2", gpu_ids=same, host="other"), offer("3", host=None)) == [
