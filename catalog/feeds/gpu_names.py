@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -11,6 +11,9 @@ _VENDOR = re.compile(r"\A(?:nvidia|amd|intel)?(?:geforce|instinct)?")
 _SIZE = re.compile(r"\d+\s?GB\Z")
 # Reported figures lie within this of the datasheet's, read as GB or as GiB; the next size is always further away.
 _NEAR_PER_CENT = 7
+# Rebuilt cards carry up to four times the memory they were made with; beyond that a figure is of another unit, or of
+# all GPUs of the machine.
+_MOST_TIMES_ITS_OWN = 4
 
 
 class Known(NamedTuple):
@@ -57,7 +60,7 @@ class GpuNames:
     def find(self, raw_name: str, gpu_memory_bytes: int | None) -> int | None:
         """The GPU's id; None for an unknown spelling, and where the memory does not single out one of several.
 
-        A GPU that has no sizes keeps its name whatever memory is reported: a rebuilt RTX 4090 of 48 GB is one. A GPU
+        A GPU that has no sizes keeps its name up to four times its memory: a rebuilt RTX 4090 of 48 GB is one. A GPU
         with its size in its name ("RTX 3080 10 GB") is not meant when another memory is reported.
         """
         found = self._meant(raw_name, gpu_memory_bytes)
@@ -97,13 +100,13 @@ class GpuNames:
 def key(name: str) -> str:
     """A spelling without what spellings differ in: case, blanks, underscores, hyphens and the maker's name.
 
-    A maker's name alone is kept: it is not the same as another's.
+    A maker's name alone is kept, and so are signs alone: they are not the same as others.
 
     >>> key("NVIDIA GeForce RTX  4090") == key("rtx_4090"), key("RTX 6000 Ada") == key("RTX 6000")
     (True, False)
     """
     plain = _BETWEEN.sub("", name.casefold())
-    return _VENDOR.sub("", plain) or plain
+    return _VENDOR.sub("", plain) or plain or name.strip()
 
 
 def _listed(gpus: Iterable[Known]) -> str:
@@ -115,8 +118,14 @@ def _listed(gpus: Iterable[Known]) -> str:
 
 
 def _agrees(gpu: Known, size_bytes: int, *, of_several: bool) -> bool:
+    figures = [figure for figure in _figures(gpu) if figure]
     if not of_several and not _SIZE.search(gpu.name):
-        return True
-    figures = [gpu.reported_mib and gpu.reported_mib * 2**20]
-    figures += [gpu.nominal_gb and gpu.nominal_gb * unit for unit in (10**9, 2**30)]
-    return any(figure and abs(size_bytes - figure) * 100 <= figure * _NEAR_PER_CENT for figure in figures)
+        return not figures or size_bytes * 100 <= max(figures) * _MOST_TIMES_ITS_OWN * (100 + _NEAR_PER_CENT)
+    return any(abs(size_bytes - figure) * 100 <= figure * _NEAR_PER_CENT for figure in figures)
+
+
+def _figures(gpu: Known) -> Iterator[int | None]:
+    """The memory in bytes as its driver and its datasheet state it, the latter read in both units."""
+    yield gpu.reported_mib and gpu.reported_mib * 2**20
+    for unit in (10**9, 2**30):
+        yield gpu.nominal_gb and gpu.nominal_gb * unit

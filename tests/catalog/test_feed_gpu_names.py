@@ -36,6 +36,12 @@ def slug(names: GpuNames, raw: str, memory: int | None = None) -> str | None:
         ("rtx_4090", 24564, "rtx-4090"),
         ("NVIDIA GeForce RTX  4090", None, "rtx-4090"),
         ("RTX 4090", 49140, "rtx-4090"),
+        # Rebuilt with four times its memory at most; then it is the memory of all GPUs, or another unit.
+        ("RTX 4090", 98304, "rtx-4090"),
+        ("RTX 4090", 8 * 24564, None),
+        ("RTX 4090", 2**21, None),
+        # Less is a part of one.
+        ("RTX 4090", 1024, "rtx-4090"),
         ("RTX 4070S Ti", 16376, "rtx-4070-ti-super"),
         ("A100 SXM4", 40960, "a100-sxm4-40gb"),
         ("A100 SXM4", 81920, "a100-sxm4-80gb"),
@@ -81,6 +87,14 @@ def test_a_spelling_that_staff_add_is_known_from_then_on(names: GpuNames) -> Non
     assert slug(GpuNames.load(), "Fourty-Ninety") == "rtx-4090"
 
 
+@pytest.mark.parametrize("signs", ["---", "(/)", "_", "?!"])
+def test_a_spelling_of_signs_alone_has_the_meaning_that_staff_give_it(names: GpuNames, signs: str) -> None:
+    assert slug(names, signs) is None
+    GpuAlias.objects.create(gpu=Gpu.objects.get(slug="rtx-4090"), name=signs)
+    assert slug(GpuNames.load(), signs) == "rtx-4090"
+    assert slug(GpuNames.load(), "~") is None
+
+
 def test_every_gpu_answers_to_its_own_names_with_its_own_memory(names: GpuNames) -> None:
     for gpu in Gpu.objects.prefetch_related("aliases"):
         memory = gpu.memory_gb_nominal and gpu.memory_gb_nominal * GB
@@ -105,6 +119,7 @@ def test_memory_within_seven_per_cent_of_the_datasheet_is_the_variant() -> None:
 @pytest.mark.parametrize(
     ("raw", "mib", "code", "words"),
     [
+        ("RTX 4090", 8 * 24564, "memory_contradicts", ["name of RTX 4090 (24 GB), but", "reports 191.9 GiB per GPU"]),
         ("H100 SXM", 24576, "memory_contradicts", ["name of H100 SXM5 80 GB, but", "reports 24 GiB per GPU"]),
         ("RTX 3080", 12288, "memory_contradicts", ["name of RTX 3080 10 GB, but", "12 GiB"]),
         ("A100 SXM4", 65536, "memory_contradicts", ["A100 SXM4 40 GB and A100 SXM4 80 GB, but", "64 GiB"]),
