@@ -71,14 +71,15 @@ class Wizard:
     families: tuple[tuple[str, tuple[Choice, ...]], ...]
     facts: ModelFacts | None
     targets: tuple[Choice, ...]
-    places: tuple[Choice, ...]
+    eu: Choice
+    countries: tuple[Choice, ...]
     eu_members: tuple[str, ...]
     brought: OwnShape | None = None
 
     @property
-    def some_country(self) -> bool:
-        """Whether a single country is chosen, which the page then shows unfolded; the first place is the EU."""
-        return any(place.chosen for place in self.places[1:])
+    def names_countries(self) -> bool:
+        """Whether a single country is chosen: the page then shows them unfolded."""
+        return any(country.chosen for country in self.countries)
 
     @property
     def carries_model(self) -> bool:
@@ -189,6 +190,7 @@ def wizard(data: Mapping[str, Any], *, judged: bool, own_models: OwnModels | Non
     offered = tuple(own_models.values()) if task in OwnShape.tasks and own_models else ()
     yours = (("Your models", tuple(_model_choice(one, task, slug) for one in offered)),) if offered else ()
     ticked = cast(QueryDict, workload.data).getlist("target_modules")
+    chosen = set(cast(QueryDict, preferences.data).getlist("countries"))
     return Wizard(
         workload=workload,
         preferences=preferences,
@@ -197,7 +199,8 @@ def wizard(data: Mapping[str, Any], *, judged: bool, own_models: OwnModels | Non
         families=yours + _families(models, task, slug),
         facts=model_facts(model, task) if model and task in model.tasks else None,
         targets=_targets(model, ticked) if group == "fine_tune" else (),
-        places=_places(set(cast(QueryDict, preferences.data).getlist("countries"))),
+        eu=Choice(countries.EU, EU_LABEL, chosen=countries.EU in chosen),
+        countries=_countries(chosen),
         eu_members=tuple(name for code, name in countries.names().items() if code in countries.eu_members()),
         brought=own if own is not None and not own.slug else None,
     )
@@ -261,9 +264,8 @@ def _short(parameters: int) -> str:
     return f"{parameters:,}"
 
 
-def _places(chosen: set[str]) -> tuple[Choice, ...]:
-    """`EU`, then every country with a listed machine or already chosen, by name."""
+def _countries(chosen: set[str]) -> tuple[Choice, ...]:
+    """Every country with a listed machine or already chosen, by name."""
     listed = set(Machine.objects.listed().filter(country__isnull=False).values_list("country", flat=True).distinct())
     names = countries.names()
-    eu = Choice(countries.EU, EU_LABEL, chosen=countries.EU in chosen)
-    return eu, *(Choice(code, name, chosen=code in chosen) for code, name in names.items() if code in listed | chosen)
+    return tuple(Choice(code, name, chosen=code in chosen) for code, name in names.items() if code in listed | chosen)
