@@ -18,7 +18,7 @@ from sizing.engine.workloads import Workload as SizedWorkload
 from sizing.explain.words import gib
 from sizing.forms import WORKLOAD_NAMES, OwnModels, workload_from
 from sizing.permalinks import workload_document
-from sizing.workload_form import SizedModel
+from sizing.task_fields import SizedModel
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ from sizing.engine.workloads import MAX_RANK, MAX_REQUESTS, PRECISIONS_BITS, TAR
 from sizing.forms import MAX_LOTS, MAX_REASON_LENGTH
 from sizing.models import AiModel
 from sizing.own_shape import MAX_NAME, MAX_TOKEN
-from sizing.workload_form import DEFAULT_CONTEXT, DEFAULT_RANK, DEFAULT_SEQUENCE_LENGTH, METHODS, TASKS
+from sizing.task_fields import TASKS
+from sizing.workload_form import DEFAULT_CONTEXT, DEFAULT_RANK, DEFAULT_SEQUENCE_LENGTH, METHODS
 
 # What the forms take: at most 100,000 GiB, two decimals; nothing at all is no amount.
 GIB = r"^(100000(\.0{1,2})?|[0-9]{1,5}(\.[0-9]{1,2})?)?$"

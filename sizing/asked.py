@@ -17,7 +17,7 @@ from sizing.checkpoints.errors import UnreadableModel
 from sizing.forms import PREFERENCE_NAMES, TASKS, OwnModels
 from sizing.models import TASKS_OF_KIND, AiModel
 from sizing.own_shape import OWN_PREFIX, OwnShape, from_token
-from sizing.workload_form import FIELDS
+from sizing.task_fields import FIELDS
 
 UNITS = {"gib": "GiB", "gb": "GB"}
 SPEECH = "run-speech"

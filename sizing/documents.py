@@ -13,7 +13,7 @@ from sizing import explain
 from sizing.answers import Answer, Candidate, Change, NearestMiss, Question
 from sizing.engine.estimate import MemoryEstimate, Term, estimate, split_estimates
 from sizing.engine.workloads import Workload
-from sizing.workload_form import SizedModel
+from sizing.task_fields import SizedModel
 
 Document = dict[str, Any]
 

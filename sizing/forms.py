@@ -12,15 +12,8 @@ from sizing.engine.workloads import Workload
 from sizing.fields import AmountField, CountriesField, NumberChoiceField, WholeNumberField, WordField
 from sizing.inputs import Data, InputError, InputForm, InvalidInput, unknown_names
 from sizing.own_shape import OwnShape
-from sizing.workload_form import (
-    MAX_REASON_LENGTH,
-    MAX_RESERVE_GIB,
-    TASKS,
-    WORKLOAD_NAMES,
-    SizedModel,
-    WorkloadForm,
-    figure_label,
-)
+from sizing.task_fields import TASKS, SizedModel, figure_label
+from sizing.workload_form import MAX_REASON_LENGTH, MAX_RESERVE_GIB, WORKLOAD_NAMES, WorkloadForm
 
 __all__ = [
     "MAX_REASON_LENGTH",

@@ -16,7 +16,7 @@ from sizing.checkpoints.errors import UnreadableModel
 from sizing.forms import NAMES
 from sizing.own_forms import OwnModelForm
 from sizing.own_shape import OwnShape, check_token
-from sizing.workload_form import figure_label
+from sizing.task_fields import figure_label
 
 _NOT_KEPT = ("model", "shape")
 _LABELS = {

@@ -13,7 +13,7 @@ from catalog.units import to_gib
 from sizing.answers import Preferences, Question
 from sizing.engine.workloads import FineTune, Notebook, Workload, task_of
 from sizing.own_shape import MAX_TOKEN, OwnShape
-from sizing.workload_form import SizedModel
+from sizing.task_fields import SizedModel
 
 
 def canonical_pairs(question: Question) -> list[tuple[str, str]]:

@@ -3,21 +3,22 @@
 The words are `sizing/explain`'s; here they are laid out, and every change becomes the address of its answer.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 
 from catalog import countries
-from catalog.freshness import seen_ago
 from catalog.models import Machine, MemoryUnit
-from catalog.pricing import hourly_equivalent
 from catalog.units import GIB, figure, to_gib
 from sizing import explain
-from sizing.answers import Answer, Candidate, Change, PrecisionAlternative, Question
+from sizing.answers import Answer, Candidate, Change, PrecisionAlternative
 from sizing.bars import MemoryBar, Size, fill_of, memory_bar, pattern_of
+from sizing.empty_result import Empty, why_empty
 from sizing.engine.estimate import MemoryEstimate
 from sizing.engine.workloads import FineTune, GenerateImages, Notebook, RunModel, Transcribe, precision_of
-from sizing.explain.words import counted, gib, percent, usd
+from sizing.explain.words import counted, gib, usd
+from sizing.machine_rows import Row, machine_row
 from sizing.permalinks import canonical_query, changed
 
 SHOWN_AT_FIRST = 12
@@ -37,44 +38,11 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Row:
-    """One machine of a table, with everything that is said about it."""
-
-    machine: Machine
-    gpus: str
-    memory: str
-    package_usd: Decimal
-    hourly_usd: Decimal
-    order_total_usd: Decimal
-    headroom: str
-    headroom_percent: str
-    budget: str | None
-    level: str
-    level_word: str
-    reasons: tuple[explain.Sentence, ...]
-    raises: tuple[explain.Sentence, ...]
-    why: str
-    limits: tuple[explain.Sentence, ...]
-    misses: tuple[str, ...]
-    launch_query: str
-    see_query: str
-    seen: str
-
-
-@dataclass(frozen=True)
 class Offer:
     """One change to the question, in words, with the query of its answer."""
 
     text: str
     query: str
-
-
-@dataclass(frozen=True)
-class Empty:
-    """Why nothing is recommended: a heading and what is behind it."""
-
-    heading: str
-    text: str
 
 
 class Result:
@@ -85,9 +53,9 @@ class Result:
         self.question, self.preferences = answer.question, answer.question.preferences
         self.workload, self.ai_model = answer.question.workload, answer.question.ai_model
         shown = answer.recommended if show_all else answer.recommended[:SHOWN_AT_FIRST]
-        self.rows = tuple(map(self._row, shown))
+        self.rows = self._rows(shown)
         others = answer.machine_alternatives if show_all else answer.machine_alternatives[: SHOWN_AT_FIRST // 2]
-        self.alternatives = tuple(map(self._row, others))
+        self.alternatives = self._rows(others)
         self.more = len(answer.recommended) - len(shown)
         self.more_alternatives = len(answer.machine_alternatives) - len(others)
 
@@ -270,43 +238,8 @@ class Result:
 
     # --- Machines -------------------------------------------------------------------------------------------------
 
-    def _row(self, candidate: Candidate) -> Row:
-        machine, days = candidate.machine, self.preferences.term_days
-        cover = explain.budget_covers(candidate, self.preferences)
-        query = canonical_query(self.question)
-        idle = f" (uses {candidate.gpus_used})" if candidate.gpus_used < machine.gpu_count else ""
-        return Row(
-            machine=machine,
-            gpus=f"{machine.gpu.name} × {machine.gpu_count}{idle}",
-            memory=explain.memory_text(machine),
-            package_usd=candidate.package_usd,
-            hourly_usd=hourly_equivalent(candidate.package_usd, days),
-            order_total_usd=candidate.order_total_usd,
-            headroom=gib(candidate.headroom_bytes),
-            headroom_percent=percent(candidate.headroom_bytes, machine.gpu_memory_bytes or 1),
-            budget=cover.text if cover else None,
-            level=candidate.confidence.level,
-            level_word=explain.CONFIDENCE_LEVELS[candidate.confidence.level],
-            reasons=tuple(explain.confidence_reasons(candidate)),
-            raises=tuple(explain.confidence_raises(candidate)),
-            why=explain.why_it_fits(candidate),
-            limits=tuple(explain.limits(candidate)),
-            misses=tuple(explain.miss_text(miss, candidate.machine) for miss in candidate.misses),
-            launch_query=f"machine={machine.pk}&{query}",
-            see_query=canonical_query(self._without_misses(candidate)) if candidate.misses else query,
-            seen=seen_ago(machine.provider, self.answer.now),
-        )
-
-    def _without_misses(self, candidate: Candidate) -> Question:
-        """The question with exactly those preferences loosened that the machine misses, no further than needed."""
-        question = self.question
-        for miss in candidate.misses:
-            if miss.code == "tier":
-                question = changed(question, "tier", "any")
-            else:
-                limit = getattr(self.preferences, miss.code)
-                question = changed(question, miss.code, limit + (miss.by or 0))
-        return question
+    def _rows(self, candidates: Iterable[Candidate]) -> tuple[Row, ...]:
+        return tuple(machine_row(candidate, self.question, self.answer.now) for candidate in candidates)
 
     @property
     def precisions(self) -> list[Offer]:
@@ -320,7 +253,7 @@ class Result:
 
     @property
     def empty(self) -> Empty | None:
-        return Empty(*_EMPTY[self.answer.empty](self)) if self.answer.empty else None
+        return why_empty(self)
 
     @property
     def nearest(self) -> str:
@@ -378,40 +311,6 @@ def size_label(machine: Machine) -> str:
     return f"{(machine.memory_figure or Decimal(0)).normalize():,f} {machine.memory_unit} = {counted_gib}"
 
 
-def _holds_nothing(result: Result) -> tuple[str, str]:
-    need = f"{result.total} on one GPU, or {result.each}" if result.each else result.total
-    nearest = result.answer.nearest_miss
-    largest = f" The largest GPU available has {gib(nearest.largest_memory_bytes)}." if nearest else ""
-    return f"No machine available now holds {need}.", f"Every machine that could be tried is too small.{largest}"
-
-
-def _below_one_term(result: Result) -> tuple[str, str]:
-    budget = usd(result.preferences.budget_usd or Decimal(0))
-    return (
-        "Machines fit, but one term costs more than your budget.",
-        f"The budget of {budget} does not cover {result.term} of any of them.",
-    )
-
-
-def _too_narrow(result: Result) -> tuple[str, str]:
-    return (
-        "No machine meets all your conditions at once.",
-        f"{result.total} is not the problem: what you asked for beside it leaves no machine.",
-    )
-
-
-def _stale_lists(result: Result) -> tuple[str, str]:
-    return "The lists of machines are too old to be used.", f"{result.stale} They are not shown as available."
-
-
-def _none_in_stock(result: Result) -> tuple[str, str]:
-    return "Every machine that could be tried is rented out now.", "Lots come back when the terms of others end."
-
-
-def _none_on_line(result: Result) -> tuple[str, str]:
-    return "No machine is on-line now.", "Providers report none of their machines as rentable at this moment."
-
-
 _STEP_TWO: dict[type, str] = {
     RunModel: "the model, precision or context",
     Transcribe: "the model, precision or audio streams",
@@ -426,12 +325,4 @@ _ADVICE: dict[type, str] = {
 _LENGTHS: dict[type, tuple[str, str]] = {
     RunModel: ("context", "A shorter context"),
     FineTune: ("sequence_length", "A shorter sequence length"),
-}
-_EMPTY = {
-    "nothing_holds_it": _holds_nothing,
-    "budget_below_one_term": _below_one_term,
-    "filters_too_narrow": _too_narrow,
-    "stale_lists": _stale_lists,
-    "none_in_stock": _none_in_stock,
-    "none_on_line": _none_on_line,
 }

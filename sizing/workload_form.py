@@ -40,10 +40,9 @@ from sizing.fields import (
     either,
 )
 from sizing.inputs import Data, InputForm
-from sizing.models import MISSING_FIGURES, TASKS_OF_KIND, AiModel
+from sizing.models import AiModel
 from sizing.own_shape import OWN_PREFIX, OwnShape, from_token
-
-SizedModel = AiModel | OwnShape
+from sizing.task_fields import KINDS, RESERVE, TASKS, SizedModel, fields_of, figure_label, wrong_kind
 
 DEFAULT_CONTEXT = 4096
 DEFAULT_SEQUENCE_LENGTH = 2048
@@ -52,45 +51,6 @@ MAX_RESERVE_GIB = Decimal("100000.00")
 MAX_STATED = Decimal("100000.00")
 MAX_REASON_LENGTH = 200
 METHODS = ("lora",)
-
-TASKS = {
-    "run": "Run a model",
-    "fine_tune": "Fine-tune a model",
-    "image": "Generate images",
-    "notebook": "Open a notebook",
-}
-KINDS = {
-    AiModel.Kind.LANGUAGE.value: "a language model",
-    AiModel.Kind.IMAGE.value: "an image pipeline",
-    AiModel.Kind.SPEECH.value: "a speech recognition model",
-}
-_RESERVE = ("reserve_gib", "reserve_reason")
-# The fields of each task with each kind of model, beside `task`.
-FIELDS = {
-    ("run", AiModel.Kind.LANGUAGE.value): ("model", "shape", "precision_bits", "context", "requests", *_RESERVE),
-    ("run", AiModel.Kind.SPEECH.value): ("model", "precision_bits", "streams", *_RESERVE),
-    ("fine_tune", AiModel.Kind.LANGUAGE.value): (
-        "model", "shape", "precision_bits", "sequence_length", "batch_size", "rank", "target_modules", "method",
-        *_RESERVE,
-    ),
-    ("image", AiModel.Kind.IMAGE.value): ("model", *_RESERVE),
-    ("notebook", None): ("gpu_memory_gib", "gpu_memory_gb"),
-}  # fmt: skip
-_FIGURES = {
-    **MISSING_FIGURES,
-    "kv_heads": "number of KV heads",
-    "head_dim": "head dimension",
-    "elements_per_token": "cache size per token",
-    "window": "attention window",
-    "split_width": "MLP width",
-    "state_bytes_per_sequence": "state per sequence",
-}
-
-
-def fields_of(task: str, kind: str | None = None) -> tuple[str, ...]:
-    """The fields of a task beside `task` itself, with models of one kind, or of any when `kind` is None."""
-    sets = [names for (one, its_kind), names in FIELDS.items() if one == task and kind in (None, its_kind)]
-    return tuple(dict.fromkeys(name for names in sets for name in names))
 
 
 class MethodField(TextField):
@@ -239,7 +199,7 @@ class WorkloadForm(InputForm):
             )
         task = self.cleaned_data.get("task")
         if task and task != "notebook" and task not in model.tasks:
-            raise ValidationError(_wrong_kind(model, task), "wrong_kind")
+            raise ValidationError(wrong_kind(model, task), "wrong_kind")
         if missing := model.missing_figure:
             raise ValidationError(
                 f"{model.name} cannot be sized: its {figure_label(missing)} is not published.", "not_sizable"
@@ -270,7 +230,7 @@ class WorkloadForm(InputForm):
         task = self.cleaned_data.get("task")
         # A shape that is given for another task is told of as any other field is.
         if task and task != "notebook" and task not in model.tasks and "shape" not in self._given:
-            raise ValidationError(_wrong_kind(model, task), "wrong_kind")
+            raise ValidationError(wrong_kind(model, task), "wrong_kind")
         if task == "fine_tune" and model.untrainable_reason:
             raise ValidationError(
                 f"Fine-tuning cannot be sized: {model.untrainable_reason.removesuffix('.')}.", "not_sizable"
@@ -404,7 +364,7 @@ class WorkloadForm(InputForm):
             "reserve_reason": cleaned["reserve_reason"],
         }
         made = _MADE[cleaned["task"], self.ai_model.kind]
-        counts = {name: cleaned[name] for name in self.names if name not in ("model", "shape", "method", *_RESERVE)}
+        counts = {name: cleaned[name] for name in self.names if name not in ("model", "shape", "method", *RESERVE)}
         self.workload = made(self.ai_model, **counts, **reserve)
 
 
@@ -431,15 +391,4 @@ def _is_given(data: Data, name: str) -> bool:
     return any(value not in ("", None) for value in (values if isinstance(values, (list, tuple)) else [values]))
 
 
-def _wrong_kind(model: SizedModel, task: str) -> str:
-    wanted = [words for kind, words in KINDS.items() if task in TASKS_OF_KIND[kind]]
-    kind = KINDS.get(model.kind, "of a kind that is not sized")
-    return f"{model.name} is {kind}; “{TASKS[task]}” needs {either(wanted)}."
-
-
 WORKLOAD_NAMES = tuple(WorkloadForm.base_fields)
-
-
-def figure_label(field: str) -> str:
-    """The name of a model's figure in words."""
-    return _FIGURES.get(field, field.replace("_", " "))

@@ -20,7 +20,7 @@ from sizing.engine.workloads import (
 )
 from sizing.explain.words import counted, gib
 from sizing.own_shape import OwnShape
-from sizing.workload_form import SizedModel
+from sizing.task_fields import SizedModel
 
 ROUNDING_NOTE = "Lines are rounded; the total is computed from exact bytes."
 FIGURES_NOTE = "Figures are rounded one by one; needs, comparisons and headroom are computed from exact bytes."

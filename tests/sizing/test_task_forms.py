@@ -13,7 +13,7 @@ from sizing.engine.workloads import FineTune, GenerateImages, Notebook, RunModel
 from sizing.forms import InvalidInput, WorkloadForm, question_from, workload_from
 from sizing.models import AiModel
 from sizing.permalinks import canonical_query, changed, question_document
-from sizing.workload_form import FIELDS, fields_of
+from sizing.task_fields import FIELDS, fields_of
 from tests.sizing.seeded import seed
 
 MODELS = ("llama-3.1-8b", "mixtral-8x7b", "falcon-7b", "flux.1-dev", "whisper-large-v3", "starcoder2-15b")
