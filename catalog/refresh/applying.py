@@ -18,6 +18,7 @@ from django.db.models import F, Q
 from catalog.feeds import Rejection
 from catalog.models import FeedAbsence, Machine, Provider
 from catalog.refresh.comparing import Change, Differences, Slice
+from catalog.refresh.forgetting import LIST_SAYS_SO, forget_earlier_today
 from catalog.refresh.rows import FACTS, HOST, Row
 from catalog.refresh.turns import Turn
 from catalog.refresh.withholding import withheld_since, withhold
@@ -105,7 +106,7 @@ class Applying:
             changed = [change for pk in listed if (change := changes[pk]) is not None]
             if gone:
                 Machine.objects.filter(pk__in=gone).update(online=False, gone_since=now, updated_at=now)
-            self._overwrite(changed, listed)
+            self._overwrite(changed, listed, now)
             FeedAbsence.objects.filter(pk__in=found.absent.keys() & listed.keys()).delete()
             rented = _note_rented({pk: change for pk, change in chunk if pk not in listed}, found, now)
         self.applied.gone += len(gone)
@@ -119,7 +120,7 @@ class Applying:
             free = Machine.objects.filter(pk__in=_hold_free(list(ids)), online=True)
             free.update(online=False, updated_at=now)
 
-    def _overwrite(self, changed: list[Change], listed: dict[int, bool]) -> None:
+    def _overwrite(self, changed: list[Change], listed: dict[int, bool], now: datetime) -> None:
         """One statement for all: the rows are there and locked, so each "insert" meets its row and updates it."""
         machines = [_machine(self.provider, change.row, change.name, pk=change.machine_id) for change in changed]
         for machine in machines:
@@ -129,10 +130,12 @@ class Applying:
         # presence moves every minute: a tenth of 100,000 machines a minute would be 14 million rows of history a day.
         another = {change.machine_id for change in changed if change.identity}
         if another:
+            forget_earlier_today(another, now)
             Machine.history.bulk_history_create(
                 [machine for machine in machines if machine.pk in another],
                 update=True,
-                default_change_reason="The provider's list says so.",
+                default_change_reason=LIST_SAYS_SO,
+                default_date=now,
             )
 
     def _note_withheld(self, found: Differences) -> None:

@@ -573,6 +573,24 @@ def test_the_history_tells_when_a_machine_became_another_and_not_each_move_of_a_
     assert (entry.history_type, entry.history_change_reason) == ("~", "The provider's list says so.")
 
 
+def test_a_list_that_makes_other_machines_all_the_time_leaves_one_version_of_each_a_day(
+    aspen: Provider, admin_user: Any
+) -> None:
+    clock = Clock()
+    feed(aspen, [row(1), row(2)], clock)
+    changed = machine_of(1)
+    changed._history_user, changed._change_reason = admin_user, "Off the pages."  # type: ignore[attr-defined]
+    changed.save()
+    for day in range(3):
+        for turn in range(3):
+            feed(aspen, [row(1, gpu_memory_mib=20000 + 10 * day + turn), row(2)], clock)
+            clock.forward(hours=3)
+        clock.forward(hours=15)
+    said = Machine.history.filter(history_change_reason="The provider's list says so.").order_by("history_date")
+    assert [entry.gpu_memory_bytes // 2**20 for entry in said] == [20002, 20012, 20022]
+    assert Machine.history.filter(history_user=admin_user).count() == 1
+
+
 def test_a_run_keeps_what_it_read_and_how_long_it_took(aspen: Provider) -> None:
     run = feed(aspen, [row(1)])
     run.refresh_from_db()

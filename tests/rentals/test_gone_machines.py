@@ -81,6 +81,29 @@ def test_what_was_ever_ordered_is_kept_whoever_ordered_it(aspen: Provider, acme:
     assert not violations()
 
 
+def test_a_machine_that_staff_took_off_the_pages_does_not_come_back_to_them_by_being_away(aspen: Provider) -> None:
+    feed(aspen, [row(1), row(2)])
+    Machine.objects.filter(external_id="offer-2").update(listed=False)
+    feed(aspen, [row(1)])
+    assert forget(START + 2 * MONTH) == 0
+    feed(aspen, [row(1), row(2)])
+    assert (machine_of(2).online, machine_of(2).listed) == (True, False)
+
+
+def test_what_lists_said_of_a_machine_is_forgotten_with_it_and_what_people_decided_is_not(
+    aspen: Provider, admin_user: Any
+) -> None:
+    feed(aspen, [row(1), row(2)])
+    changed = machine_of(2)
+    changed._history_user, changed._change_reason = admin_user, "Looked at."  # type: ignore[attr-defined]
+    changed.save()
+    feed(aspen, [row(1), row(2, gpu_memory_mib=20000)])
+    feed(aspen, [row(1)])
+    assert Machine.history.count() == 2
+    assert forget(START + 2 * MONTH) == 1
+    assert [entry.history_change_reason for entry in Machine.history.all()] == ["Looked at."]
+
+
 def test_many_are_forgotten_in_several_chunks(aspen: Provider, monkeypatch: Any) -> None:
     monkeypatch.setattr("rentals.gone_machines.CHUNK", 4)
     feed(aspen, [row(number) for number in range(19)])
