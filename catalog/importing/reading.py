@@ -5,13 +5,13 @@ Every cell is text, as a person wrote it; what it means is for the columns of th
 
 import codecs
 import csv
-import difflib
 import io
 import json
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from catalog.quoting import did_you_mean
 from catalog.spreadsheets import is_formula
 from catalog.storable import storable
 
@@ -200,8 +200,7 @@ def _header(cells: list[str], line: int, known: Collection[str], required: Colle
         if name in columns[:place]:
             faults.append(Fault("is there twice.", line, name[:60]))
         elif name not in known:
-            nearest = difflib.get_close_matches(name[:60], known, 1)
-            meant = f" Did you mean “{nearest[0]}”?" if nearest else f" Known are {', '.join(known)}."
+            meant = did_you_mean(name, known) or f" Known are {', '.join(known)}."
             faults.append(Fault(f"is not a column of this table.{meant}", line, name[:60]))
     faults += [Fault("is missing: every row needs it.", line, name) for name in required if name not in columns]
     if faults:

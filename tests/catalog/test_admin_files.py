@@ -87,7 +87,7 @@ def test_the_preview_shows_what_was_and_what_would_be(staff: Client) -> None:
         (FILE.encode() + b"\x00", "NUL"),
         (FILE.replace("Beta", "Alpha"), "the same row as line 2"),
         (FILE.replace("Beta", "B" * 5000), "5,000 characters"),
-        (FILE.replace("hourly_usd", "hourly_eur"), "Did you mean “hourly_usd”?"),
+        (FILE.replace("hourly_usd", "hourly_eur"), "Did you mean hourly_usd?"),
         (b"\xff\xd8\xff\xe0 not a table", "is not UTF-8"),
         ("<html>login</html>", "is not a column"),
         ("name\n", "is missing"),
