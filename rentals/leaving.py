@@ -16,7 +16,7 @@ from django.db import models
 from rentals.api_keys import revoke_api_key
 from rentals.audit import record
 from rentals.errors import RentalError
-from rentals.models import ApiKey, Membership, Organization, SavedSearch, SshKey, WebhookEndpoint
+from rentals.models import ApiKey, Organization, SavedSearch, SshKey, WebhookEndpoint
 from rentals.models.organizations import MANAGING_ROLES
 from rentals.policies import may_order, policy_of
 from rentals.webhooks_endpoints import drop_waiting
@@ -110,17 +110,6 @@ def _revoke(
         SshKey.objects.filter(pk=row.pk).delete()
         record(organization, "ssh_key.removed", at=now, actor=actor, via=via, object_id=row.pk, comment=row.comment,
                fingerprint=row.fingerprint)  # fmt: skip
-
-
-def standing_of_makers(organization: Organization, *, least: tuple[str, ...] = ()) -> dict[int, str]:
-    """By user, what to write behind the name of who made something, so far as it is not what it was: see `note_on`."""
-    roles = Membership.objects.for_organization(organization).values_list("user_id", "role")
-    return {user: "" if not least or role in least else f"{role} now" for user, role in roles}
-
-
-def note_on(maker_id: int | None, standing: Mapping[int, str]) -> str:
-    """What became of who made it: nothing, another role, or no longer a member; nobody, for an operator's command."""
-    return "" if maker_id is None else standing.get(maker_id, "no longer a member")
 
 
 def saved_searches_of(organization: Organization, user: User) -> list[SavedSearch]:

@@ -13,7 +13,7 @@ from django.views.decorators.cache import never_cache
 from rentals import api_keys as acts
 from rentals.errors import NotPermitted, RentalError
 from rentals.forms import ApiKeyForm
-from rentals.leaving import note_on, standing_of_makers
+from rentals.makers import Makers
 from rentals.models import ApiKey
 from rentals.models.organizations import MANAGING_ROLES
 from rentals.scoping import TenantRequest, organization_page
@@ -92,7 +92,7 @@ def revoke(request: TenantRequest, key_id: int) -> HttpResponse:
 def _list(request: TenantRequest, form: ApiKeyForm, *, status: int = 200, **shown: object) -> HttpResponse:
     now = timezone.now()
     rows = ApiKey.objects.for_organization(request.organization).select_related("created_by")
-    standing = standing_of_makers(request.organization, least=MANAGING_ROLES)
-    listed = [(key, key.is_live(now), note_on(key.created_by_id, standing)) for key in rows]
+    makers = Makers(request.organization, roles=MANAGING_ROLES)
+    listed = [(key, key.is_live(now), makers.note(key.created_by_id)) for key in rows]
     context = {"form": form, "rows": listed, **shown}
     return render(request, "rentals/keys.html", context, status=status)

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_http_methods
 
 from rentals import saved_searches as acts
 from rentals.errors import InvalidSearch, NotPermitted
-from rentals.leaving import note_on, standing_of_makers
+from rentals.makers import Makers
 from rentals.models import SavedSearch
 from rentals.policies import permits_ordering, policy_of
 from rentals.saved_searches_forms import SearchForm
@@ -61,9 +61,9 @@ def delete(request: TenantRequest, search_id: int) -> HttpResponse:
 
 
 def _list(request: TenantRequest, form: SearchForm | None = None, *, status: int = 200) -> HttpResponse:
-    standing = standing_of_makers(request.organization)
+    makers = Makers(request.organization)
     searches = SavedSearch.objects.for_organization(request.organization)
-    rows = [(search, note_on(search.created_by_id, standing)) for search in searches]
+    rows = [(search, makers.note(search.created_by_id)) for search in searches]
     may = permits_ordering(request.membership, policy_of(request.organization))
     context = {"rows": rows, "form": form, "may_keep": may, "most": acts.MAX_SEARCHES}
     return render(request, "rentals/saved_searches.html", context, status=status)

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods
 from rentals import ssh_keys as acts
 from rentals.delivery_forms import SshKeyForm
 from rentals.errors import InvalidSshKey, NotPermitted
-from rentals.leaving import note_on, standing_of_makers
+from rentals.makers import Makers
 from rentals.models import SshKey
 from rentals.policies import permits_ordering, policy_of
 from rentals.scoping import TenantRequest, nothing_done, organization_page
@@ -70,8 +70,8 @@ def _may(request: TenantRequest) -> bool:
 
 def _list(request: TenantRequest, form: SshKeyForm, *, status: int = 200) -> HttpResponse:
     may = _may(request)
-    standing = standing_of_makers(request.organization)
+    makers = Makers(request.organization)
     keys = SshKey.objects.for_organization(request.organization) if may else SshKey.objects.none()
-    rows = [(key, note_on(key.added_by_id, standing)) for key in keys]
+    rows = [(key, makers.note(key.added_by_id)) for key in keys]
     context = {"form": form, "rows": rows, "may_order": may}
     return render(request, "rentals/ssh_keys.html", context, status=status)

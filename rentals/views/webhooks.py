@@ -19,7 +19,7 @@ from django.views.decorators.http import require_http_methods
 from rentals import webhooks_endpoints as acts
 from rentals.documents import instant
 from rentals.errors import InvalidWebhook, NotPermitted
-from rentals.leaving import note_on, standing_of_makers
+from rentals.makers import Makers
 from rentals.models import WebhookAttempt, WebhookDelivery, WebhookEndpoint
 from rentals.models.organizations import MANAGING_ROLES
 from rentals.scoping import TenantRequest, nothing_done, organization_page
@@ -158,9 +158,9 @@ def replay(request: TenantRequest, endpoint: WebhookEndpoint, delivery: WebhookD
 
 
 def _list(request: TenantRequest, form: NewEndpointForm, *, status: int = 200, **shown: object) -> HttpResponse:
-    standing = standing_of_makers(request.organization, least=MANAGING_ROLES)
+    makers = Makers(request.organization, roles=MANAGING_ROLES)
     endpoints = WebhookEndpoint.objects.for_organization(request.organization)
-    rows = [(endpoint, note_on(endpoint.created_by_id, standing)) for endpoint in endpoints]
+    rows = [(endpoint, makers.note(endpoint.created_by_id)) for endpoint in endpoints]
     context = {"form": form, "rows": rows, "most": acts.MAX_ENDPOINTS, "now": timezone.now(), **shown}
     return render(request, "rentals/webhooks.html", context, status=status)
 
