@@ -10,7 +10,7 @@ from django.db import transaction
 from django.utils.functional import SimpleLazyObject
 from django.utils.text import slugify
 
-from rentals.asking import Asker, check_may, made_by, record_act
+from rentals.askers import Asker, check_may, made_by, record_act
 from rentals.audit import record
 from rentals.errors import RentalError
 from rentals.models import Membership, Organization, OwnModel
@@ -111,17 +111,14 @@ def publish_own_model(model: OwnModel, form: PublishForm, *, actor: User, now: d
     return published
 
 
-def may_keep(membership: Membership) -> bool:
+def may_keep(membership: Membership | None) -> bool:
     """Whether this member may add and delete models; viewers look."""
-    return membership.may_order
+    return membership is not None and membership.may_order
 
 
 def _check_may(asker: Asker, now: datetime) -> None:
-    def may(member: Membership | None) -> bool:
-        return member is not None and may_keep(member)
-
     refusal = "Viewers look at the organization's models; owners, admins and members add and delete them."
-    check_may(asker, may, refusal, now=now)
+    check_may(asker, may_keep, refusal, now=now)
 
 
 def _free_slug(name: str, taken: set[str]) -> str:

@@ -12,7 +12,7 @@ from django.utils.dateparse import parse_datetime
 
 from catalog.links import page_url
 from catalog.visible import is_plain_line
-from rentals.asking import Asker, check_may, made_by, record_act
+from rentals.askers import Asker, check_may, made_by, record_act
 from rentals.documents import instant
 from rentals.errors import InvalidSearch, SearchThere, TooManySearches
 from rentals.mail import send_after_commit
@@ -213,8 +213,5 @@ def check_may_keep(asker: Asker, *, now: datetime) -> None:
 
     Raises: NotPermitted, KeyNotAccepted.
     """
-
-    def may(member: Membership | None) -> bool:
-        return permits_ordering(member, policy_of(asker.organization))
-
-    check_may(asker, may, "Only members who may order keep searches. Ask an owner or admin.", now=now)
+    refusal = "Only members who may order keep searches. Ask an owner or admin."
+    check_may(asker, lambda member: permits_ordering(member, policy_of(asker.organization)), refusal, now=now)

@@ -17,7 +17,7 @@ from django.db.models import QuerySet
 from catalog import outgoing
 from catalog.links import page_url
 from catalog.sealing import WEBHOOKS
-from rentals.asking import Asker, check_may, made_by, record_act
+from rentals.askers import Asker, check_may, made_by, record_act
 from rentals.documents import instant
 from rentals.errors import InvalidWebhook, SecretChanged, TooManyWebhooks, WebhookOff, WebhookThere
 from rentals.models import Membership, Organization, WebhookDelivery, WebhookEndpoint

@@ -14,7 +14,7 @@ from django.core.management import call_command
 from django.test import Client
 
 from rentals.models import OrganizationPolicy
-from sizing.management.asking import OPTIONS
+from sizing.management.question_options import OPTIONS
 from tests.factories import make_api_key, make_machine, make_own_model
 from tests.rentals.calls import post
 from tests.sizing.seeded import seed

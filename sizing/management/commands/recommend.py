@@ -11,7 +11,7 @@ from catalog.models import Tier
 from sizing import explain
 from sizing.answers import Answer
 from sizing.documents import Document, answer_document
-from sizing.management.asking import OPTIONS, add_options, memory_lines, question_in
+from sizing.management.question_options import OPTIONS, add_options, memory_lines, question_in
 from sizing.matching import recommend
 from sizing.permalinks import page_of
 

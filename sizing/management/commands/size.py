@@ -10,7 +10,7 @@ from sizing.answers import Question
 from sizing.documents import sized_document
 from sizing.engine.estimate import MemoryEstimate, estimate, splits
 from sizing.engine.workloads import Workload
-from sizing.management.asking import WORKLOAD, add_options, memory_lines, question_in
+from sizing.management.question_options import WORKLOAD, add_options, memory_lines, question_in
 from sizing.permalinks import page_of
 
 
