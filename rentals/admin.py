@@ -132,7 +132,8 @@ class OrderAdmin(ReadOnly, CancelsOrders):
                     raise refusal
                 offer = self._offer(form, now)
             except RentalError as error:
-                form.add_error(_field_of(error) if _field_of(error) in form.fields else None, error.message)
+                field = _field_of(error)
+                form.add_error(field if field in form.fields else None, error.message)
                 offer = self._offer(form, now) if isinstance(error, PriceChanged) else None
                 if isinstance(error, IdempotencyMismatch):
                     form.add_error(None, "Open this page anew to place another order.")

@@ -88,9 +88,7 @@ def deliver(allocation_id: int, details: Details, *, actor: User, now: datetime)
         # How it is reached is neither in the trail, which viewers read too, nor in a mail or an event.
         record(order.organization, "allocation.delivered" if first else "allocation.connection_changed", at=now,
                actor=actor, via=Via.STAFF, object_id=order.pk, number=allocation.number)  # fmt: skip
-        announce(
-            order, Notice.Kind.DELIVERED, now=now, lot=allocation.number, correction=connection.corrections
-        )  # fmt: skip
+        announce(order, Notice.Kind.DELIVERED, now=now, lot=allocation.number, correction=connection.corrections)
         tell_of_delivery(order, allocation, corrected=not first, now=now)
     return allocation
 
