@@ -168,20 +168,29 @@ class MachineAdmin(KeepsFiles, PreviewsForm, SimpleHistoryAdmin):
         return (*own, *(name for name in SYNCED_FIELDS if not (stricter and name in TERMS)))
 
     def save_model(self, request: HttpRequest, obj: Machine, form: Any, change: bool) -> None:
-        """Save all but the stock: lots move in a statement of their own, for orders change them at the same time."""
+        """Save what stands in the form and nothing else: of a machine with a feed, its list writes the rest meanwhile.
+
+        Lots move in a statement of their own, for orders change them at the same time.
+        """
         obj._change_reason = form.cleaned_data.get("change_reason") or None  # type: ignore[attr-defined]
         if not change:
             obj.free_lots = obj.lots
             obj.save()
             return
-        try:
-            change_lots(obj.pk, obj.lots)
-        except LotsUnderRent as error:
-            # An order came between the form's check and here.
-            messages.error(request, f"The lots were left as they are: {error}")
-        obj.refresh_from_db(fields=["lots", "free_lots"])
-        kept = {"id", "lots", "free_lots"}
-        obj.save(update_fields=[field.name for field in obj._meta.concrete_fields if field.name not in kept])
+        if "lots" in form.fields:
+            try:
+                change_lots(obj.pk, obj.lots)
+            except LotsUnderRent as error:
+                # An order came between the form's check and here.
+                messages.error(request, f"The lots were left as they are: {error}")
+        if any(name in request.POST and name not in form.fields for name in TERMS):
+            said = f"The terms were left as they are: the list of {obj.provider} keeps them again."
+            messages.warning(request, said)
+        computed = {"memory_figure": "gpu_memory_bytes"}
+        own = {computed.get(name, name) for name in form.fields} - {"lots"} | {"updated_at"}
+        names = {field.name for field in obj._meta.concrete_fields}
+        obj.refresh_from_db(fields=names - own - {"id", "provider"})
+        obj.save(update_fields=names & own)
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """Refuse to delete a machine under rent, on the page that asks whether to delete."""

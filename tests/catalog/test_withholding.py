@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.contrib.admin import site
 from django.test import Client
 from django.utils import timezone
 
@@ -288,3 +289,35 @@ def test_staff_take_over_stricter_terms_and_the_free_lots_are_sold_at_them(
     # What a list keeps is staff's for as long as it is stricter, and no longer.
     assert b'name="hourly_usd"' not in admin_client.get(url).content
     assert not violations()
+
+
+def test_a_form_that_was_opened_while_the_terms_were_stricter_says_that_they_are_the_lists_again(
+    aspen: Provider, rented: Machine, admin_client: Client
+) -> None:
+    feed(aspen, [secure(4, hourly_usd="0.50"), row(2)])
+    url = f"/admin/catalog/machine/{rented.pk}/change/"
+    assert b'name="hourly_usd"' in admin_client.get(url).content
+    feed(aspen, [secure(4), row(2)])
+    terms = {"hourly_usd": "0.50", "price_7_days_usd": "84.00", "price_30_days_usd": "360.00", "listed": "on"}
+    page = html.unescape(admin_client.post(url, terms, follow=True).content.decode())
+    assert "The terms were left as they are: the list of Aspen keeps them again" in page
+    assert str(machine_of(1).hourly_usd) == "0.400000"
+    assert "left as they are" not in html.unescape(
+        admin_client.post(url, {"listed": "on"}, follow=True).content.decode()
+    )
+
+
+def test_saving_the_form_of_a_machine_writes_nothing_over_what_its_list_wrote_meanwhile(
+    aspen: Provider, rf: Any, admin_user: Any
+) -> None:
+    feed(aspen, [secure(4), row(2)])
+    admin, machine = site.get_model_admin(Machine), machine_of(1)
+    request = rf.post("/", {"change_reason": "Off the pages."})
+    request.user = admin_user
+    form = admin.get_form(request, machine, change=True)(request.POST, instance=machine)
+    assert form.is_valid()
+    feed(aspen, [secure(7, hourly_usd="0.50"), row(2)])
+    admin.save_model(request, machine, form, change=True)
+    saved = machine_of(1)
+    assert (saved.listed, saved.lots, saved.free_lots, str(saved.hourly_usd)) == (False, 7, 7, "0.500000")
+    assert Machine.history.filter(history_change_reason="Off the pages.").get().lots == 7
