@@ -37,11 +37,6 @@ class InvalidInput(Exception):
         super().__init__("; ".join(error.detail for error in self.errors))
 
     @property
-    def by_field(self) -> dict[str, str]:
-        """The first sentence for each field."""
-        return {error.field: error.detail for error in reversed(self.errors)}
-
-    @property
     def unknown_names(self) -> tuple[InputError, ...]:
         return tuple(error for error in self.errors if error.code == "unknown_field")
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from sizing.checkpoints.agreement import check_bytes, check_layers
 from sizing.checkpoints.errors import UnreadableModel
 from sizing.checkpoints.json_reading import INDEX
-from sizing.engine.adapters import Adapters, adapted
 from sizing.engine.shapes import CacheGroup, LanguageModel, Projection, TrainingShape
 
 # Far above every published model, and inside what a database column and a page can hold.
@@ -137,10 +136,6 @@ class ImportedModel:
         if not self.projections or self.state_bytes_per_sequence:
             return None
         return TrainingShape(self.layers, self.hidden_size, self.vocab_size, self.projections)
-
-    def adapter_parameters(self, rank: int, targets: tuple[str, ...] = ("q", "k", "v", "o")) -> int:
-        """Trainable parameters of a LoRA on every module that serves one of `targets`."""
-        return Adapters(adapted(self.projections, targets), rank).trainable_parameters
 
     def with_stored(self, stored: StoredWeights) -> "ImportedModel":
         """The same model with the bytes of its checkpoint, after checking that the two belong together.

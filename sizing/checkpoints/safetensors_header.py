@@ -63,16 +63,11 @@ def header_bytes_needed(start: bytes) -> int:
     return LENGTH_BYTES + length
 
 
-def read_safetensors_header(start: bytes) -> StoredWeights:
-    """The tensors of one file, from the bytes at its start; what follows the header is not looked at.
+def read_safetensors_headers(starts: Sequence[bytes]) -> StoredWeights:
+    """The tensors of a checkpoint, from the bytes at the start of each of its files; what follows is not looked at.
 
     Raises: UnreadableModel naming the tensor, or the header when it is cut off.
     """
-    return read_safetensors_headers([start])
-
-
-def read_safetensors_headers(starts: Sequence[bytes]) -> StoredWeights:
-    """The tensors of a checkpoint in several files (shards), from the start of each of them."""
     tensors: dict[str, Tensor] = {}
     for start in starts:
         for tensor in _tensors(start):

@@ -64,7 +64,7 @@ def errors_of(**values) -> dict[str, str]:
 def sentence(field: str, **values) -> str:
     with pytest.raises(InvalidInput) as refused:
         question_from({**GOOD, **values})
-    return refused.value.by_field[field]
+    return next(error.detail for error in refused.value.errors if error.field == field)
 
 
 def test_what_is_absent_has_its_default():

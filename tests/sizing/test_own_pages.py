@@ -191,7 +191,8 @@ def test_an_unquantized_one_is_fine_tuned_like_the_catalogs() -> None:
 def test_a_model_of_the_catalog_and_ones_own_are_two_questions() -> None:
     with pytest.raises(InvalidInput) as refused:
         question_from({"task": "run", "model": "llama-3.1-8b", "shape": read_files(config()).model.token})
-    assert refused.value.by_field["model"] == "Give a model of the catalog or your own, not both."
+    (error,) = refused.value.errors
+    assert (error.field, error.detail) == ("model", "Give a model of the catalog or your own, not both.")
 
 
 @pytest.mark.parametrize("token", ["x" * (MAX_TOKEN + 1), "%00", "a", "e30", "é", "W10", "bnVsbA"])

@@ -8,6 +8,7 @@ import pytest
 from sizing.checkpoints.config import read_config
 from sizing.checkpoints.errors import UnreadableModel
 from sizing.checkpoints.imported import ImportedModel
+from sizing.engine.adapters import Adapters, adapted
 from sizing.engine.kv_cache import KVCache
 from sizing.engine.shapes import CacheGroup
 from tests.sizing.checkpoints.published import configs, seeds, with_fields
@@ -128,7 +129,8 @@ def test_a_configuration_of_the_catalog_gives_the_catalogs_projections(slug: str
 
 @pytest.mark.parametrize("slug", ADAPTERS)
 def test_rank_16_adapters_on_attention_have_the_counted_parameters(slug: str) -> None:
-    assert read(CATALOG[slug]).adapter_parameters(16) == ADAPTERS[slug]
+    attention = adapted(read(CATALOG[slug]).projections, ("q", "k", "v", "o"))
+    assert Adapters(attention, 16).trainable_parameters == ADAPTERS[slug]
 
 
 @pytest.mark.parametrize(("name", "context", "requests", "gib"), CACHES)

@@ -15,7 +15,6 @@ from sizing.checkpoints.json_reading import INDEX, MIB, SAFETENSORS
 from sizing.checkpoints.reading import first_bytes, read_model
 from sizing.checkpoints.safetensors_header import (
     header_bytes_needed,
-    read_safetensors_header,
     read_safetensors_headers,
     read_safetensors_index,
 )
@@ -33,13 +32,13 @@ SMALL = {
 
 def refusal(start: bytes) -> UnreadableModel:
     with pytest.raises(UnreadableModel) as caught:
-        read_safetensors_header(start)
+        read_safetensors_headers([start])
     str(caught.value).encode()
     return caught.value
 
 
 def test_bytes_tensors_and_parameters_are_added_up_by_type() -> None:
-    stored = read_safetensors_header(safetensors(SMALL) + b"the values follow")
+    stored = read_safetensors_headers([safetensors(SMALL) + b"the values follow"])
     assert stored == StoredWeights(SAFETENSORS, 80, 3, (("BF16", 64), ("F32", 16), ("F16", 0)), 36, 2)
 
 
@@ -50,7 +49,7 @@ def test_packed_integers_are_bytes_and_never_parameters() -> None:
         "model.layers.0.scales": ("F16", (32, 4096)),
         "lm_head.weight": ("F16", (4096, 10)),
     }
-    stored = read_safetensors_header(safetensors(awq))
+    stored = read_safetensors_headers([safetensors(awq)])
     assert stored.parameters is None
     assert stored.total_bytes == 4096 * 512 * 4 + 32 * 512 * 4 + 32 * 4096 * 2 + 4096 * 10 * 2
 
@@ -62,7 +61,7 @@ def test_scales_and_buffers_are_bytes_and_not_parameters() -> None:
         "rotary.inv_freq": ("F32", (64,)),
         "position_ids": ("I64", (8,)),
     }
-    stored = read_safetensors_header(safetensors(fp8))
+    stored = read_safetensors_headers([safetensors(fp8)])
     assert (stored.parameters, stored.total_bytes) == (65_536, 65_536 + 16 + 256 + 64)
 
 
@@ -282,7 +281,7 @@ def test_of_a_large_upload_only_the_start_is_kept() -> None:
 def test_any_bytes_are_a_header_or_a_refusal(body: bytes, length: int | None) -> None:
     start = framed(body) if length is None else length.to_bytes(8, "little") + body
     try:
-        read_safetensors_header(start)
+        read_safetensors_headers([start])
     except UnreadableModel as error:
         str(error).encode()
 
@@ -294,6 +293,6 @@ VALUES: Any = st.none() | st.booleans() | st.integers() | st.floats() | st.text(
 @given(st.fixed_dictionaries({}, optional={"dtype": VALUES, "shape": VALUES, "data_offsets": VALUES}) | VALUES)
 def test_any_entry_of_a_header_is_read_or_refused(entry: Any) -> None:
     try:
-        read_safetensors_header(safetensors(SMALL, x=entry))
+        read_safetensors_headers([safetensors(SMALL, x=entry)])
     except UnreadableModel as error:
         str(error).encode()
