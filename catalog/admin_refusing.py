@@ -130,7 +130,7 @@ class RefusesNonsense(SoundFields, admin.ModelAdmin):
             yield
         except IntegrityError as error:
             logger.warning("Two changes of %s met.", self.opts.label, exc_info=error)
-            said = "Nothing was saved: somebody changed the same at this moment. Look at it again, then repeat."
+            said = "Nothing was saved: somebody else changed the same at this moment. Load the page again, then repeat."
             raise Unanswerable(said, back) from error
 
     def get_changelist_instance(self, request: HttpRequest) -> Any:

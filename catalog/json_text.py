@@ -54,5 +54,5 @@ def unkeepable(value: Any) -> str:
                     "A text has a character that cannot be kept (NUL, or half of a pair such as \\ud800): leave it out."
                 )
             if isinstance(each, float) and not (-1e308 < each < 1e308):
-                return "This has a number that is none (NaN) or too large: write a plain number."
+                return "A number in it is not a number (NaN) or too large: write a plain number."
     return ""

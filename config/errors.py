@@ -58,7 +58,7 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def length_required(request: HttpRequest) -> HttpResponse:
-    told = "Send the body with its Content-Length: here nobody reads one in chunks."
+    told = "Send the body with its Content-Length: this server does not read a body in chunks."
     return problem_page(request, 411, told) if is_api(request) else _page(request, 411, "400.html", BadRequest(told))
 
 

@@ -14,7 +14,7 @@ _REVOKE = {
     "ssh_keys": ("Remove these SSH keys too", "They are put on no further lot; a lot that has one already keeps it."),
 }
 _KEEP = {
-    "api_keys": "Keep these API keys: programs work on, and so does whoever has their text",
+    "api_keys": "Keep these API keys: programs keep working, and so does anybody who has their text",
     "webhooks": "Keep these webhooks: their addresses are told as before",
     "ssh_keys": "Keep these SSH keys: they are put on each lot that is prepared",
 }

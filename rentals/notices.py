@@ -165,7 +165,7 @@ def _still_true(notice: Notice, now: datetime) -> bool:
 def _message(notice: Notice) -> EmailMessage:
     order, organization = notice.order, notice.organization
     link = page_url("order", organization.slug, order.pk)
-    handed_over = "is reached in another way" if notice.correction else "is handed over"
+    handed_over = "has new connection details" if notice.correction else "is handed over"
     subject, words = {
         Notice.Kind.PLACED: (" is placed", "order_placed"),
         Notice.Kind.ENDS_SOON: (" ends in less than 24 hours", "order_ends_soon"),

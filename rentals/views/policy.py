@@ -27,7 +27,7 @@ def policy(request: TenantRequest) -> HttpResponse:
         except NotPermitted as error:
             raise PermissionDenied(error.message) from error
         except policies.PolicyChanged as error:
-            form.add_error(None, f"{error.message} Compare, and save again if your choices shall stand.")
+            form.add_error(None, f"{error.message} Compare both, and save again to keep yours.")
             form.add_what_stands(found)
         else:
             messages.success(request, "The policy is saved. It acts on every order from now on.")

@@ -180,7 +180,7 @@ def test_each_correction_is_told_once_and_one_without_a_change_is_none(acme, now
     assert {data["allocation"]["delivered_at"] for data in told()} == {told()[0]["allocation"]["delivered_at"]}
     send_notices(lambda: moments[-1])
     subjects = [message.subject for message in mail.outbox if "lot 1" in message.subject]
-    changed = f"[Berth] Order {order.reference}: lot 1 is reached in another way"
+    changed = f"[Berth] Order {order.reference}: lot 1 has new connection details"
     assert subjects == [f"[Berth] Order {order.reference}: lot 1 is handed over", changed, changed]
     assert AuditEvent.objects.filter(action="allocation.connection_changed").count() == 2
 

@@ -114,7 +114,7 @@ def test_a_change_is_in_the_history(staff: Client) -> None:
         ({"cache_groups": json.dumps([{**GROUP, "layers": 33}])}, "The groups have 33 layers together"),
         ({"cache_groups": json.dumps([{**GROUP, "elements_per_token": 2049}])}, "a multiple of 2 x kv_heads"),
         ({"cache_groups": json.dumps([{**GROUP, "heads": 8}])}, "Group 1: heads is not known"),
-        ({"cache_groups": '[{"layers": NaN, "elements_per_token": 1}]'}, "a number that is none (NaN)"),
+        ({"cache_groups": '[{"layers": NaN, "elements_per_token": 1}]'}, "is not a number (NaN)"),
         ({"cache_groups": '[{"layers": "\\ud800"}]'}, "a character that cannot be kept"),
         ({"sources": '["\\u0000"]'}, "a character that cannot be kept"),
         ({"networks": "[" * 70 + "]" * 70}, "nested more than 64 deep"),
