@@ -113,6 +113,7 @@ def test_a_day_before_the_end_is_announced_once_and_never_after_the_end(acme, be
     )
 
 
+@pytest.mark.django_db(transaction=True)
 def test_one_end_that_cannot_be_announced_keeps_none_from_another(acme, globex, now):
     first = make_order(acme, placement={"now": now - timedelta(hours=1)})
     second = make_order(globex, placement={"now": now})
