@@ -115,7 +115,7 @@ PROBLEMS = (
     Problem(
         "secret_changed", 409, "There is another secret already",
         "`secret_made_at` is not that of the present secret; nothing was changed.",
-        "Read the endpoint again. Who did not see the answer with the new secret sends its `secret_made_at`.",
+        "Read the endpoint again. If you never saw the new secret, send the `secret_made_at` that it has now.",
     ),
     Problem(
         "turned_off", 409, "The endpoint is turned off",
