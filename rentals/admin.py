@@ -38,6 +38,7 @@ from sizing.publishing import PublishForm
 class OrganizationAdmin(RecordsMembers):
     list_display = ["name", "slug", "members", "orders_placed", "created_at"]
     search_fields = ["name", "slug", "memberships__user__email"]
+    ordering = ["name", "id"]
     date_hierarchy = "created_at"
     inlines = [MembershipInline]
 

@@ -11,7 +11,3 @@ def complete(field: Any, reference: Any, site: admin.AdminSite) -> None:
     """Let a form's field complete rows as the admin's field of the `reference` does."""
     field.widget = Completing(reference, site)
     field.widget.choices = field.choices
-
-
-class CompletesReferences(admin.ModelAdmin):
-    """Every class that is registered completes references (`RefusesNonsense`); this name of it goes."""

@@ -8,7 +8,6 @@ from django.http import HttpRequest
 from django.utils import timezone
 from simple_history.admin import SimpleHistoryAdmin
 
-from catalog.admin.completing import CompletesReferences
 from catalog.admin.counted import CountsMachines
 from catalog.admin.files import KeepsFiles
 from catalog.admin.forms import GpuForm
@@ -66,7 +65,7 @@ class OptionAdmin(SimpleHistoryAdmin):
 
 
 @admin.register(GpuAlias)
-class GpuAliasAdmin(AnswersQuestions, CompletesReferences, KeepsFiles, SimpleHistoryAdmin):
+class GpuAliasAdmin(AnswersQuestions, KeepsFiles, SimpleHistoryAdmin):
     table = GpuAliasTable
     form = AliasForm
     list_display = ("name", "gpu")

@@ -20,13 +20,14 @@ from tests.sweep.world import object_of
 
 NUL, HUGE = "\0", str(10**30)
 LONG = "x" * 10_000
-JSON = ("[" * 20_000, "[" * 500 + "]" * 500, "NaN", '["\\ud800"]', "[1e400]", "9" * 5_000, '["\\u0000"]', "{}", NUL)
+JSON = ("[" * 20_000, "[" * 500 + "]" * 500, '["\\ud800"]', "[1e400]", "9" * 5_000, '["\\u0000"]', "{}", NUL)
 IDS = ("abc", "%00", HUGE, "-1", "²", "_FF", "%ED%A0%80", "1" * 3_000, "1.0")
 # Parameters that Django reads in every list, and lookups of fields: of a wrong type, unknown, forbidden.
 PARAMETERS = (
     "o", "p", "e", "all", "_facets", "_popup", "_to_field", "_changelist_filters", "id__exact", "id__in", "id__range",
     "id__isnull", "id__regex", "id__date", "no_such", "__",
 )  # fmt: skip
+COUNTS = (("abc", "abc"), ("1", HUGE), ("-1", "-1"), ("5", "5"), ("", ""), (NUL, NUL), ("40", "0"))
 STRANGE = ("id__in=%00", "q=%00", f"q={LONG}", f"q={'x%20' * 2_000}", "q=%22", "o=1.-1.999.x&p=2", "e=1&q=%00")
 PAGES = (
     "r/abc/abc/", f"r/{HUGE}/1/", "jsi18n/?x=%00", "abc/", "%00/", "catalog/", "catalog/machine/export.abc",
@@ -59,6 +60,8 @@ class Asking:
 
     def _seen(self, what: str, response: Any) -> Any:
         self.asked += 1
+        # Nobody reads what is said, and each request would carry all of it on.
+        self.client.cookies.pop("messages", None)
         if response.status_code not in (200, 302, 400, 403, 404, 405):
             said = response.exc_info[1] if getattr(response, "exc_info", None) else ""
             self.faults.append(f"{what}: {response.status_code} {said!r:.200}")
@@ -147,27 +150,20 @@ def test_pages_of_rows_that_are_none(asking: Asking) -> None:
 def test_forms_with_nonsense_in_each_field(asking: Asking) -> None:
     for path, page, _, sent in asking.forms():
         fields = page.context["adminform"].form.fields
-        for word in (NUL, HUGE, LONG, "1e400", "-1", "\N{REPLACEMENT CHARACTER}", ""):
+        for word in (NUL, HUGE, LONG, "1e400", ""):
             asking.post(path, sent | dict.fromkeys(fields, word))
         for field, kind in fields.items():
             for word in JSON if isinstance(kind, forms.JSONField) else ():
                 asking.post(path, sent | {field: word})
-                asking.post(path, sent | {field: word, "_preview": "on"})
+            if "_preview" in page.content.decode():
+                asking.post(path, sent | {field: JSON[0], "_preview": "on"})
 
 
 def test_forms_whose_inner_rows_were_tampered_with(asking: Asking) -> None:
     for path, page, _, sent in asking.forms():
         for inline in page.context["inline_admin_formsets"]:
             prefix = inline.formset.prefix
-            for total, initial in (
-                ("abc", "abc"),
-                (HUGE, "0"),
-                ("1", HUGE),
-                ("-1", "-1"),
-                ("5", "5"),
-                ("", ""),
-                (NUL, NUL),
-            ):
+            for total, initial in COUNTS:
                 asking.post(path, sent | {f"{prefix}-TOTAL_FORMS": total, f"{prefix}-INITIAL_FORMS": initial})
             asking.post(path, {name: value for name, value in sent.items() if not name.startswith(prefix)})
             for column in inline.formset.empty_form.fields:
