@@ -115,12 +115,17 @@ def problem(
         "title": TITLES.get(code, code.replace("_", " ").capitalize()),
         "status": code_number,
         "code": code,
-        # What was sent in the wrong place may be repeated, a key never: problems are kept and shown around.
-        "detail": hide_keys(detail),
+        "detail": _fit_to_send(detail),
         **extra,
-        "errors": [{name: hide_keys(value) for name, value in error.items()} for error in errors or []],
+        "errors": [{name: _fit_to_send(value) for name, value in error.items()} for error in errors or []],
         "request_id": request_id(),
     }
+
+
+def _fit_to_send(text: str) -> str:
+    """What was sent in the wrong place may be repeated, a key never: problems are kept and shown around. Half a pair of
+    surrogates, which JSON can name, is no letter that can be sent."""
+    return hide_keys(text).encode("utf-8", "replace").decode()
 
 
 def request_id() -> str:

@@ -16,7 +16,9 @@ from django.db.models import QuerySet
 
 from catalog import outgoing
 from catalog.links import page_url
+from catalog.quoting import did_you_mean, shown
 from catalog.sealing import WEBHOOKS
+from catalog.visible import is_plain_line
 from rentals.askers import Asker, check_may, made_by, record_act
 from rentals.documents import instant
 from rentals.errors import InvalidWebhook, SecretChanged, TooManyWebhooks, WebhookOff, WebhookThere
@@ -43,8 +45,10 @@ class Wish:
         if not self.events:
             raise InvalidWebhook("events", "Choose at least one event.")
         if unknown := set(self.events) - set(EventKind.values):
-            raise InvalidWebhook("events", f"There is no event {min(unknown)}.")
-        if len(self.description) > MAX_DESCRIPTION or not self.description.isprintable():
+            word = min(unknown)
+            meant = did_you_mean(word, EventKind.values)
+            raise InvalidWebhook("events", f"There is no event “{shown(word)}”.{meant}")
+        if self.description and (len(self.description) > MAX_DESCRIPTION or not is_plain_line(self.description)):
             raise InvalidWebhook(
                 "description", f"Describe it on one line, in at most {MAX_DESCRIPTION} printable characters."
             )

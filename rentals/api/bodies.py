@@ -108,7 +108,7 @@ def refuse_body(body: object) -> None:
 
     Raises: InvalidBody.
     """
-    if body and (errors := body_problems(body, ())):
+    if errors := body_problems(body, ()):
         raise InvalidBody(errors)
 
 

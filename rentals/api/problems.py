@@ -183,6 +183,9 @@ FIELD_CODES = (
     FieldCode("off_line", "See the error of that name."),
     FieldCode("sold_out", "See the error of that name."),
     FieldCode("price_changed", "See the error of that name."),
+    FieldCode("already_exists", "See the error of that name."),
+    FieldCode("limit_reached", "See the error of that name."),
+    FieldCode("turned_off", "See the error of that name."),
     FieldCode("idempotency_mismatch", "It differs from the request that the key was first used for."),
 )
 TITLES = {problem.code: problem.title for problem in PROBLEMS}

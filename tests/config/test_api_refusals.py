@@ -5,8 +5,12 @@ from typing import Any
 import pytest
 from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
 from django.test import Client
+from rest_framework.renderers import JSONRenderer
 
 from catalog.api import GpusView
+from config.api_errors import problem_response
+from config.rental_problems import RefusedWish
+from rentals.errors import InvalidWebhook
 from tests.factories import make_api_key, make_endpoint
 from tests.rentals.calls import assert_problem, call, get, post
 
@@ -49,6 +53,14 @@ def test_another_method_is_405_and_names_those_there_are(db: None, method: str, 
 @pytest.mark.parametrize("address", ["schema", "docs", "errors", "sizing/vectors"])
 def test_a_parameter_that_nobody_reads_is_refused(db: None, address: str) -> None:
     assert assert_problem(get(f"{address}?lang=de"), 400, "invalid")["errors"][0]["field"] == "lang"
+
+
+def test_half_a_character_in_a_sentence_of_a_refusal_is_sent_as_the_sign_of_an_unknown_one() -> None:
+    error = RefusedWish(InvalidWebhook("events", "There is no event \ud83d."))
+    response = problem_response(error, {"request": None, "view": None})
+    assert response is not None
+    assert JSONRenderer().render(response.data)
+    assert response.data["detail"] == response.data["errors"][0]["detail"] == "There is no event ?."
 
 
 AUTHORIZATIONS = ("Bearer", "Bearer ", "Bearer \0", "Bearer \ud800", "Bearer é", "Bearer " + "x" * 100_000,

