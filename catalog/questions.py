@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 
 from catalog.feeds import GpuNames, Places, gpu_names, places
 from catalog.models import FeedQuestion, FeedState, Gpu, GpuAlias, PlaceAlias, Provider
+from catalog.visible import has_something_to_see
 
 # Of one provider; a list in which every name is another one is an accident, not that many questions, and nor is a list
 # with other ones each time.
@@ -28,7 +29,7 @@ def checked_reason(reason: str) -> str:
     Raises: ValidationError.
     """
     reason = reason.strip()
-    if not reason:
+    if not has_something_to_see(reason):
         raise ValidationError("Give a reason: it is kept in the history.", "reason_missing")
     if len(reason) > REASON_LENGTH:
         raise ValidationError(f"Keep the reason to {REASON_LENGTH} characters; it has {len(reason)}.", "reason_long")

@@ -12,6 +12,7 @@ from django.db import OperationalError, transaction
 from catalog.models import Machine
 from catalog.pricing import CENT
 from catalog.storable import storable
+from catalog.visible import has_something_to_see
 from rentals.audit import record
 from rentals.endings import give_back
 from rentals.errors import Busy, InvalidCancellation, NotPermitted, OrderOver
@@ -84,7 +85,7 @@ def _cancel(order_id: UUID, reason: str, credit_usd: Decimal, actor: User, now: 
 
 def _checked_reason(reason: str) -> str:
     reason = reason.strip() if storable(reason) else ""
-    if not reason or len(reason) > MAX_REASON:
+    if not has_something_to_see(reason) or len(reason) > MAX_REASON:
         raise InvalidCancellation("reason", f"Say why, in 1 to {MAX_REASON} characters of plain text.")
     return reason
 

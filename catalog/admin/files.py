@@ -22,6 +22,7 @@ from catalog.importing.drafts import Prepared, confirm, draft_of, prepare
 from catalog.importing.reading import MAX_BYTES, MAX_ROWS, marked
 from catalog.importing.tables import Importable, Plan
 from catalog.importing.writing import Unapplicable
+from catalog.visible import name_to_see
 
 # A page is read by a person: beyond these the numbers say it.
 MOST_SHOWN = 200
@@ -33,7 +34,11 @@ class UploadForm(forms.Form):
         label="CSV or JSON file",
         help_text=f"UTF-8; at most {MAX_BYTES // 2**20} MiB and {MAX_ROWS:,} rows. Nothing is changed by uploading it.",
     )
-    reason = forms.CharField(max_length=90, help_text="Kept in the history of every row that is created or changed.")
+    reason = forms.CharField(
+        max_length=90,
+        validators=[name_to_see],
+        help_text="Kept in the history of every row that is created or changed.",
+    )
 
     def clean_file(self) -> Any:
         if self.cleaned_data["file"].size > MAX_BYTES:

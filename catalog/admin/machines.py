@@ -25,6 +25,7 @@ from catalog.pricing import Package, to_cents
 from catalog.querysets import MachineQuerySet
 from catalog.stock import LotsUnderRent, change_lots
 from catalog.templatetags.units import gib, usd
+from catalog.visible import has_something_to_see
 
 # What a feed says of a machine: staff may read it, the next refresh writes it.
 SYNCED_FIELDS = (
@@ -225,7 +226,7 @@ class MachineAdmin(KeepsFiles, PreviewsForm, SimpleHistoryAdmin):
         self, request: HttpRequest, queryset: MachineQuerySet, change: BulkChange, value: bool, word: str
     ) -> None:
         reason = request.POST.get("reason", "").strip()[:100]
-        if not reason:
+        if not has_something_to_see(reason):
             messages.error(request, "Write a reason beside the action: it goes into the history of each machine.")
             return
         done = change(queryset, value, user=cast(User, request.user), reason=reason, now=timezone.now())

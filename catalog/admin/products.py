@@ -14,6 +14,7 @@ from catalog.admin.forms import GpuForm
 from catalog.importing.products import GpuAliasTable, GpuTable, PlaceAliasTable
 from catalog.models import Gpu, GpuAlias, Option, PlaceAlias
 from catalog.questions import close_understood
+from catalog.visible import has_something_to_see
 
 
 class AnswersQuestions(admin.ModelAdmin):
@@ -33,7 +34,7 @@ class AliasForm(forms.ModelForm):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         reason = cleaned.get("change_reason", "")
-        if self.has_changed() and not reason and "change_reason" not in self.errors:
+        if self.has_changed() and not has_something_to_see(reason) and "change_reason" not in self.errors:
             self.add_error("change_reason", "Say how you know: it is kept in the history.")
         self.instance._change_reason = reason
         return cleaned

@@ -40,6 +40,10 @@ def upload(client: Client, content: str | bytes, *, url: str = IMPORT, name: str
     return client.post(url, {"file": SimpleUploadedFile(name, data), "reason": reason})
 
 
+def test_a_reason_that_shows_nothing_is_none(staff: Client) -> None:
+    assert "Write one line of plain text" in upload(staff, FILE, reason="\u3164").content.decode()
+
+
 def key_in(response: Any) -> str:
     found = re.search(r'name="key" value="([^"]+)"', response.content.decode())
     assert found, "there is nothing to confirm"

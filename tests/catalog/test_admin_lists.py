@@ -158,7 +158,9 @@ def test_many_machines_are_changed_in_chunks_with_their_reason_and_only_where_th
     many(CHUNK + 10)
     Machine.objects.filter(pk=Machine.objects.order_by("-pk")[0].pk).update(listed=False)
     ask = {"action": "take_off_the_pages", "_selected_action": [1], "select_across": "1"}
-    assert "Write a reason" in staff.post(MACHINES, ask, follow=True).content.decode()
+    for nothing in ("", " ", "\u3164", "\u200b\u0301"):
+        answer = staff.post(MACHINES, {**ask, "reason": nothing}, follow=True)
+        assert "Write a reason" in answer.content.decode()
     with CaptureQueriesContext(connection) as caught:
         page = staff.post(MACHINES, {**ask, "reason": "Moving house"})
     assert page.status_code == 302

@@ -88,7 +88,9 @@ def test_an_alias_made_by_hand_closes_what_it_answers_with_no_name_of_anybody(
 ) -> None:
     asked, apart = ask(aspen, "frobnicator-9000"), ask(aspen, "Frobnicator 9001")
     url = f"{ALIASES}add/"
-    assert set(send(staff, url, {"gpu": gpu.pk, "name": "Frobnicator 9000"})) == {"change_reason"}
+    for nothing in ("", "\u3164"):
+        asked_of = {"gpu": gpu.pk, "name": "Frobnicator 9000", "change_reason": nothing}
+        assert set(send(staff, url, asked_of)) == {"change_reason"}
     assert send(staff, url, {"gpu": gpu.pk, "name": "Frobnicator 9000", "change_reason": "Datasheet"}) == {}
     assert not is_open(asked)
     assert asked.resolved_by is None

@@ -127,7 +127,7 @@ def test_nothing_is_accepted_where_nothing_is_held_and_without_a_reason(aspen: P
     with pytest.raises(NothingHeld, match="not held"):
         accept_held(aspen, staff, "Because.", START)
     refused(aspen, body([row(1)]))
-    for reason in ("", "   ", "x" * 81):
+    for reason in ("", "   ", "\u3164", "\u200b", "x" * 81):
         with pytest.raises(ValidationError):
             accept_held(aspen, staff, reason, START)
     assert not FeedState.objects.filter(accepted_until__isnull=False).exists()

@@ -106,7 +106,7 @@ def test_a_credit_outside_nought_and_the_total_is_refused(acme, staff, machine, 
     assert Order.objects.get().status == "active"
 
 
-@pytest.mark.parametrize("reason", ["", "  \n ", "x" * 501, "a\x00b", "\ud800"])
+@pytest.mark.parametrize("reason", ["", "  \n ", "\u3164", "\u200b", "x" * 501, "a\x00b", "\ud800"])
 def test_a_reason_is_required(acme, staff, machine, reason):
     order = make_order(acme, machine)
     with pytest.raises(InvalidCancellation) as refused:
