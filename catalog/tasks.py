@@ -6,9 +6,8 @@ from celery import shared_task
 from django.utils import timezone
 
 from catalog import refresh
-from catalog.refresh import dispatching, forgetting
+from catalog.refresh import dispatching, forgetting, secrets
 from catalog.refresh.running import LONGEST_RUN
-from catalog.refresh.secrets import seal_anew
 
 
 # The run ends itself before; these are for one that hangs where it cannot look at the clock. Shorter than the limit of
@@ -31,10 +30,14 @@ def refresh_due_providers() -> int:
 
 @shared_task
 def forget_old_runs() -> int:
-    seal_anew()
     return forgetting.forget_old_runs(timezone.now())
 
 
 @shared_task
 def forget_unasked_questions() -> int:
     return forgetting.forget_unasked_questions(timezone.now())
+
+
+@shared_task
+def seal_feed_secrets_anew() -> int:
+    return secrets.seal_anew()

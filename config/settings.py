@@ -187,6 +187,8 @@ CELERY_BEAT_SCHEDULE = {
     "tell-of-ends": _every(60, "rentals.tasks.tell_of_ends"),
     "check-saved-searches": _every(30, "rentals.tasks.check_saved_searches"),
     "prune-webhooks": _every(3600, "rentals.tasks.prune_webhooks"),
+    "seal-feed-secrets-anew": _every(3600, "catalog.tasks.seal_feed_secrets_anew"),
+    "seal-webhook-secrets-anew": _every(3600, "rentals.tasks.seal_webhook_secrets_anew"),
 }
 # Without Redis there is no worker and no beat: threads of the web process drive the same schedule.
 IN_PROCESS_SCHEDULER = env.bool("IN_PROCESS_SCHEDULER", default=not REDIS_URL)

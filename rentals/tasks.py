@@ -3,7 +3,7 @@
 from celery import shared_task
 from django.utils import timezone
 
-from rentals import endings, gone_machines, notices, saved_searches, webhooks_events, webhooks_sending
+from rentals import endings, gone_machines, notices, saved_searches, webhooks_events, webhooks_sealing, webhooks_sending
 
 
 @shared_task
@@ -44,3 +44,8 @@ def forget_gone_machines() -> int:
 @shared_task
 def prune_webhooks() -> int:
     return webhooks_sending.prune(timezone.now())
+
+
+@shared_task
+def seal_webhook_secrets_anew() -> int:
+    return webhooks_sealing.seal_anew()

@@ -19,10 +19,10 @@ from datetime import datetime, timedelta
 from http import HTTPStatus
 
 from django.db import transaction
-from django.db.models import F, Min, Q
+from django.db.models import F, Min
 
 from catalog import outgoing
-from catalog.sealing import WEBHOOKS, SecretUnreadable
+from catalog.sealing import SecretUnreadable
 from rentals.models import WebhookAttempt, WebhookDelivery, WebhookEndpoint, WebhookEvent
 from rentals.models.webhooks import MAX_ANSWER
 from rentals.tenants import Across, across_tenants, tenant
@@ -212,7 +212,7 @@ def note(shot: Shot, outcome: Outcome, now: datetime) -> None:
 
 
 def prune(now: datetime) -> int:
-    """Forget events that are older than `KEPT_FOR`, with their deliveries; how many. Renews how secrets are sealed."""
+    """Forget events that are older than `KEPT_FOR`, with their deliveries; how many."""
     pruned = 0
     old = WebhookEvent.objects.filter(created_at__lt=now - KEPT_FOR).order_by("created_at")
     while True:
@@ -221,9 +221,7 @@ def prune(now: datetime) -> int:
             WebhookEvent.objects.filter(pk__in=chunk).delete()
         pruned += len(chunk)
         if len(chunk) < _PRUNED_AT_ONCE:
-            break
-    _seal_anew()
-    return pruned
+            return pruned
 
 
 def _endpoints_due(now: datetime, most: int, most_failing: int) -> list[tuple[int, int]]:
@@ -287,22 +285,3 @@ def _beginning(content: bytes) -> str:
     text = content[: 4 * MAX_ANSWER].decode(errors="replace")
     text = re.sub(r"whsec_[A-Za-z0-9+/=]*", "whsec_…", text)
     return "".join(letter if letter.isprintable() else " " for letter in text)[:MAX_ANSWER]
-
-
-def _seal_anew() -> None:
-    """After a change of SECRET_KEY: what the old key sealed is sealed with the new one while both are known."""
-    for organization_id, pk, field, sealed in _sealed():
-        renewed = WEBHOOKS.sealed_anew(sealed)
-        if renewed is not None:
-            with tenant(organization_id):
-                # Conditional: a secret that was rotated meanwhile stays.
-                WebhookEndpoint.objects.filter(Q(**{field: sealed}), pk=pk).update(**{field: renewed})
-
-
-def _sealed() -> Iterator[tuple[int, int, str, str]]:
-    with across_tenants(Across.WEBHOOKS):
-        rows = list(WebhookEndpoint.objects.values_list("organization", "pk", "secret", "previous_secret"))
-    for organization_id, pk, secret, previous in rows:
-        yield organization_id, pk, "secret", secret
-        if previous:
-            yield organization_id, pk, "previous_secret", previous

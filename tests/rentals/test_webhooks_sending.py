@@ -365,6 +365,7 @@ def test_periodic_work_reaches_every_tenant_without_being_one(acme, globex, rece
         assert tasks.send_webhooks.run() == 4
         assert tasks.send_webhooks.run() == 0
         assert tasks.prune_webhooks.run() == 0
+        assert tasks.seal_webhook_secrets_anew.run() == 0
     slugs = {(json.loads(came.body)["organization"], json.loads(came.body)["type"]) for came in receiver.received}
     assert slugs == {(slug, kind) for slug in ("acme", "globex") for kind in ("order.placed", "order.ending")}
     assert not violations()
