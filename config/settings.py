@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import environ
-import structlog
 from csp.constants import NONE, SELF
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from config.log_lines import of_its_request, without_secrets
+from config.log_setup import log_setup
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -359,49 +358,6 @@ UPLOAD_MAX_BYTES = 32 * 1024 * 1024
 # What Prometheus says to read /metrics: Authorization: Bearer <token>. Without one there is no such page.
 METRICS_TOKEN = env("METRICS_TOKEN", default="")
 LOG_LEVEL = env("LOG_LEVEL", default="INFO")
-_context: list[structlog.typing.Processor] = [
-    structlog.contextvars.merge_contextvars,
-    structlog.stdlib.add_logger_name,
-    structlog.stdlib.add_log_level,
-    structlog.processors.TimeStamper(fmt="iso", utc=True),
-]
-structlog.configure(
-    processors=[
-        structlog.stdlib.filter_by_level,
-        *_context,
-        structlog.processors.StackInfoRenderer(),
-        structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
-    ],
-    logger_factory=structlog.stdlib.LoggerFactory(),
-    cache_logger_on_first_use=True,
-)
-_renderers: list[structlog.typing.Processor] = [
-    structlog.processors.format_exc_info,
-    without_secrets,
-    structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
-    if DEMO or DEBUG
-    else structlog.processors.JSONRenderer(),
-]
 # A task's lines carry the id of the request that sent it, and one of its own.
 DJANGO_STRUCTLOG_CELERY_ENABLED = True
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {
-        "structured": {
-            "()": structlog.stdlib.ProcessorFormatter,
-            "foreign_pre_chain": [*_context, of_its_request],
-            "processors": [structlog.stdlib.ProcessorFormatter.remove_processors_meta, *_renderers],
-        }
-    },
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "structured"}},
-    "root": {"handlers": ["console"], "level": LOG_LEVEL},
-    # The demo prints its address and logins; a line for each request and task would carry them off the screen.
-    "loggers": {
-        "django_structlog": {"level": "WARNING" if DEMO else LOG_LEVEL},
-        "celery.app.trace": {"level": "WARNING" if DEMO else LOG_LEVEL},
-        # They log whole addresses and headers of outgoing requests, where secrets are.
-        "httpx2": {"level": "WARNING"},
-        "httpcore2": {"level": "WARNING"},
-    },
-}
+LOGGING = log_setup(LOG_LEVEL, demo=DEMO, for_people=DEMO or DEBUG)
