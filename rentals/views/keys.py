@@ -13,6 +13,8 @@ from django.views.decorators.cache import never_cache
 from rentals import api_keys as acts
 from rentals.errors import NotPermitted, RentalError
 from rentals.forms import ApiKeyForm
+from rentals.leaving import left_by_key, revoke_key
+from rentals.leaving_forms import RevokeTooForm
 from rentals.makers import Makers
 from rentals.models import ApiKey
 from rentals.models.organizations import MANAGING_ROLES
@@ -77,15 +79,21 @@ def keys(request: TenantRequest) -> HttpResponse:
 @managers_only
 def revoke(request: TenantRequest, key_id: int) -> HttpResponse:
     key = get_object_or_404(ApiKey.objects.for_organization(request.organization), pk=key_id)
-    if request.method != "POST":
-        return render(request, "rentals/key_revoke.html", {"key": key, "live": key.is_live(timezone.now())})
+    now, left = timezone.now(), left_by_key(request.organization, key)
+    form = RevokeTooForm(request.POST if request.method == "POST" else None, left=left)
+    if not form.is_valid():
+        context = {"key": key, "live": key.is_live(now), "left": left, "form": form}
+        return render(request, "rentals/key_revoke.html", context)
     try:
-        acts.revoke_api_key(request.organization, key_id, actor=request.user, via="page", now=timezone.now())
+        revoke_key(request.organization, key_id, fates=form.fates, actor=request.user, via="page", now=now)
     except ApiKey.DoesNotExist:
         raise Http404("There is no such key.") from None
     except NotPermitted as error:
         raise PermissionDenied(error.message) from error
     messages.success(request, f"The key {key.name} is revoked. Nothing opens with it any more.")
+    if left.kinds and request.POST.get("seen") != left.seen:
+        # Made by the key after the page was opened: revoking does not wait, and what nobody saw is shown.
+        return redirect("key-revoke", request.organization.slug, key_id)
     return redirect("keys", request.organization.slug)
 
 

@@ -15,7 +15,7 @@ from rentals.audit import name_of
 from rentals.errors import NotPermitted, RentalError
 from rentals.forms import InviteForm, RoleForm
 from rentals.leaving import LeftBehind, left_behind, saved_searches_of
-from rentals.leaving_forms import RemovalForm, RoleChangeForm
+from rentals.leaving_forms import RemovalForm, RevokeTooForm
 from rentals.models import Invitation, Membership
 from rentals.models.organizations import Role
 from rentals.scoping import TenantRequest, nothing_done, organization_page
@@ -98,10 +98,10 @@ def change_role(request: TenantRequest, membership_id: int) -> HttpResponse:
         return _refused(request, NotPermitted("Choose one of the roles you may give."), status=400)
     role, now = form.cleaned_data["role"], timezone.now()
     left = _left_of(request, member, now, role)
-    settling = RoleChangeForm(request.POST, left=left)
-    if left.kinds and role != member.role and "confirmed" not in request.POST:
-        # Asked first: what works on without the role is named, and may go with it.
-        context = {"member": member, "form": RoleChangeForm(None, left=left), "left": left, "role": Role(role)}
+    settling = RevokeTooForm(request.POST, left=left)
+    if left.kinds and role != member.role and request.POST.get("seen") != left.seen:
+        # Asked first, and again when there is more by then: what works on is named, and may go with the role.
+        context = {"member": member, "form": RevokeTooForm(None, left=left), "left": left, "role": Role(role)}
         return render(request, "rentals/member_role.html", context)
     fates = settling.fates if settling.is_valid() else {}
     return _act(
