@@ -53,7 +53,7 @@ class ManyRows(forms.ModelMultipleChoiceField):
 
     def clean(self, value: Any) -> Any:
         for one in value if isinstance(value, list | tuple) else ():
-            if not may_name(self.queryset.model._meta.pk, str(one)):  # type: ignore[union-attr]
+            if not may_be_key_of(self.queryset.model._meta.pk, str(one)):  # type: ignore[union-attr]
                 raise ValidationError(
                     self.error_messages["invalid_pk_value"], code="invalid_pk_value", params={"pk": str(one)[:60]}
                 )
@@ -64,7 +64,7 @@ class Completing(AutocompleteSelect):
     """Django's own, which asks the database for whatever was sent: what is no key is left to the field to refuse."""
 
     def optgroups(self, name: str, value: Any, attr: Any = None) -> Any:
-        return super().optgroups(name, [one for one in value if is_key(str(one))], attr)
+        return super().optgroups(name, [one for one in value if is_row_number(str(one))], attr)
 
 
 class SoundFields(BaseModelAdmin):
@@ -157,14 +157,14 @@ class RefusesNonsense(SoundFields, admin.ModelAdmin):
 
     def response_action(self, request: HttpRequest, queryset: QuerySet[Any], *args: Any, **kwargs: Any) -> Any:
         for one in request.POST.getlist(ACTION_CHECKBOX_NAME):
-            if not may_name(self.opts.pk, one):
+            if not may_be_key_of(self.opts.pk, one):
                 said = f"“{one[:60]}” names no row of this list. Nothing was changed: choose rows and try again."
                 self.message_user(request, said, messages.ERROR)
                 return None
         return super().response_action(request, queryset, *args, **kwargs)
 
     def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> Any:
-        if not may_name(self.opts.pk, unquote(object_id)):
+        if not may_be_key_of(self.opts.pk, unquote(object_id)):
             return self._missing(request, object_id)
         return super().history_view(request, object_id, extra_context)
 
@@ -173,7 +173,7 @@ class RefusesNonsense(SoundFields, admin.ModelAdmin):
     ) -> Any:
         """Reached in classes that keep versions alone, which have it."""
         for named in (unquote(object_id), unquote(version_id)):
-            if not is_key(named):
+            if not is_row_number(named):
                 return self._missing(request, named)
         return super().history_form_view(  # type: ignore[misc]
             request, object_id, version_id, extra_context
@@ -229,12 +229,12 @@ def _in_words(value: Any) -> Any:
     return "(empty)" if value is None or value in ("", [], {}) else value
 
 
-def may_name(key: Any, text: str) -> bool:
+def may_be_key_of(key: Any, text: str) -> bool:
     """Whether a text that somebody sent may be the key of a row."""
     while key.remote_field:
         key = key.target_field
     if isinstance(key, models.IntegerField):
-        return is_key(text)
+        return is_row_number(text)
     try:
         key.to_python(text)
     except ValidationError:
@@ -242,6 +242,6 @@ def may_name(key: Any, text: str) -> bool:
     return "\0" not in text
 
 
-def is_key(text: str) -> bool:
+def is_row_number(text: str) -> bool:
     """Whether a text that somebody sent may name a row by its number."""
     return text.isascii() and text.isdigit() and len(text) < 19

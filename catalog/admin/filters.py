@@ -7,7 +7,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpRequest
 
 from catalog import countries
-from catalog.admin_refusing import is_key
+from catalog.admin_refusing import is_row_number
 from catalog.models import Gpu, Machine, Provider
 
 MOST_CHOICES = 100
@@ -50,7 +50,7 @@ class _OfMachines(admin.SimpleListFilter):
         value = self.value()
         if value is None:
             return queryset
-        if not is_key(value):
+        if not is_row_number(value):
             return queryset.none()
         return queryset.filter(**{f"{self.parameter_name}_id": int(value)})
 
