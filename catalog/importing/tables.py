@@ -286,8 +286,8 @@ def _said(cell: str) -> str:
 
 def _sentence(problem: ValidationError) -> str:
     """What is wrong with one value, where Django's own sentence is meant for a form."""
-    limit = (problem.params or {}).get("limit_value") if isinstance(problem.params, dict) else None
-    most = (problem.params or {}).get("max") if isinstance(problem.params, dict) else None
+    params = problem.params if isinstance(problem.params, dict) else {}
+    limit, most = params.get("limit_value"), params.get("max")
     match problem.code:
         case "null" | "blank":
             return _EMPTY
