@@ -132,6 +132,7 @@ def _alone(endpoint_id: int) -> Iterator[None]:
     """The trouble of one endpoint stays its own: what it has waiting is sent when its claim has run out."""
     try:
         yield
+    # The database's trouble too, unlike in other sweeps: the answers that are still on their way must be noted.
     except Exception:
         logger.exception("The webhook endpoint %s could not be served now.", endpoint_id)
 
