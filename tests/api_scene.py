@@ -94,6 +94,15 @@ OF_THE_TENANT = {
     "list_members": "members",
     "list_audit_events": "audit",
 }
+_HOOK = {"url": "https://hooks.example.com/berth", "events": ["order.placed", "order.ended"], "description": "billing"}
+_QUESTION = {"workload": WORKLOAD, "preferences": {"tier": "secure", "countries": ["EU"], "max_hourly_usd": "2.00"}}
+# What makes something that is kept: its path and its body.
+MADE: dict[str, tuple[str, Any]] = {
+    "add_ssh_key": ("ssh-keys", {"key": factories.ssh_line("ada@example.com"), "name": "ada@laptop"}),
+    "make_webhook": ("webhooks", _HOOK),
+    "save_search": ("saved-searches", {"name": "A place for Llama", **_QUESTION}),
+    "keep_own_model": ("own-models", {"config": json.loads(config()), "name": "My Llama"}),
+}
 ORDER = {
     **BASKET,
     "expected_total_usd": "241.00",
@@ -118,14 +127,15 @@ def keep(key: Any) -> dict[str, Any]:
             found[name]["request"] = body
         return found[name].get("response")
 
-    line = factories.ssh_line("ada@example.com")
-    kept = did("add_ssh_key", "POST", "ssh-keys", {"key": line, "name": "ada@laptop"}, 201)
+    def made(name: str) -> Any:
+        return did(name, "POST", *MADE[name], 201)
+
+    kept = made("add_ssh_key")
     did("list_ssh_keys", "GET", "ssh-keys")
     did("get_ssh_key", "GET", f"ssh-keys/{kept['id']}")
     did("remove_ssh_key", "DELETE", f"ssh-keys/{kept['id']}", status=204)
     found = _renumbered(found, kept["id"])
-    wish = {"url": "https://hooks.example.com/berth", "events": ["order.placed", "order.ended"]}
-    kept = did("make_webhook", "POST", "webhooks", {**wish, "description": "billing"}, 201)
+    kept = made("make_webhook")
     here = f"webhooks/{kept['id']}"
     did("list_webhooks", "GET", "webhooks")
     did("get_webhook", "GET", here)
@@ -136,14 +146,12 @@ def keep(key: Any) -> dict[str, Any]:
     did("get_webhook_delivery", "GET", f"{here}/deliveries/{sent['event_id']}")
     did("replay_webhook_delivery", "POST", f"{here}/deliveries/{sent['event_id']}/replay", status=202)
     did("remove_webhook", "DELETE", here, status=204)
-    question = {"workload": WORKLOAD, "preferences": {"tier": "secure", "countries": ["EU"], "max_hourly_usd": "2.00"}}
-    search = did("save_search", "POST", "saved-searches", {"name": "A place for Llama", **question}, 201)
+    search = made("save_search")
     did("list_saved_searches", "GET", "saved-searches")
     did("get_saved_search", "GET", f"saved-searches/{search['id']}")
     did("delete_saved_search", "DELETE", f"saved-searches/{search['id']}", status=204)
     delivery = sent["html_url"].strip("/").rpartition("/")[2]
-    own = {"config": json.loads(config()), "name": "My Llama"}
-    slug = did("keep_own_model", "POST", "own-models", own, 201)["slug"]
+    slug = made("keep_own_model")["slug"]
     did("list_own_models", "GET", "own-models")
     did("get_own_model", "GET", f"own-models/{slug}")
     did("delete_own_model", "DELETE", f"own-models/{slug}", status=204)

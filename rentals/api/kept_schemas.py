@@ -19,7 +19,10 @@ class SshKeyRequest(serializers.Serializer[Any]):
     key = serializers.CharField(
         min_length=1, max_length=MAX_TEXT, help_text="The public key: the one line of a file that ends in .pub."
     )
-    name = line(MAX_COMMENT, required=False, allow_null=True, help_text="In place of the comment in the line.")
+    name = serializers.CharField(
+        max_length=MAX_COMMENT, required=False, allow_null=True, allow_blank=True,
+        help_text="In place of the comment in the line.",
+    )  # fmt: skip
 
 
 class SshKey(serializers.Serializer[Any]):
@@ -45,7 +48,9 @@ class WebhookChange(serializers.Serializer[Any]):
         r"^https://", max_length=MAX_URL, required=False, help_text="Reached from the internet, without #."
     )
     events = serializers.ListField(child=serializers.ChoiceField(EventKind.choices), min_length=1, required=False)
-    description = serializers.CharField(max_length=MAX_DESCRIPTION, required=False, help_text="For you; one line.")
+    description = serializers.CharField(
+        max_length=MAX_DESCRIPTION, required=False, allow_blank=True, help_text="For you; one line."
+    )
     enabled = serializers.BooleanField(required=False, help_text="Turned off, it is told nothing, then or later.")
 
 
@@ -53,7 +58,7 @@ class WebhookRequest(serializers.Serializer[Any]):
     url = serializers.RegexField(r"^https://", max_length=MAX_URL, help_text="Reached from the internet, without #.")
     events = serializers.ListField(child=serializers.ChoiceField(EventKind.choices), min_length=1)
     description = serializers.CharField(
-        max_length=MAX_DESCRIPTION, required=False, allow_null=True, help_text="For you; one line."
+        max_length=MAX_DESCRIPTION, required=False, allow_null=True, allow_blank=True, help_text="For you; one line."
     )
 
 

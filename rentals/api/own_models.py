@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.http import Http404
 from django.urls import reverse
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
 from rest_framework.response import Response
 
 from catalog.api_queries import ListQuery, refuse_parameters
 from catalog.api_schemas import PAGING, answers
+from catalog.models import SLUG
 from rentals import own_models as acts
 from rentals.api import kept_schemas as schemas
 from rentals.api.bodies import refuse_body
@@ -19,6 +21,10 @@ from rentals.authentication import KeyRequest, MayOrder, MayRead
 from rentals.kept_documents import own_model_document
 from rentals.models import OwnModel
 from sizing.own_api import read_own_or_figures
+
+_NAMED = OpenApiParameter(
+    "model_slug", str, OpenApiParameter.PATH, examples=[OpenApiExample("own", "my-llama")], description="Its slug."
+)
 
 
 class OwnModelsView(TenantView):
@@ -60,24 +66,38 @@ class OwnModelView(TenantView):
     key = MayRead
     key_for = {"DELETE": MayOrder}
 
-    @extend_schema(operation_id="get_own_model", responses=answers(schemas.OwnModelWithReading, 403, 404))
+    @extend_schema(
+        operation_id="get_own_model",
+        parameters=[_NAMED],
+        responses=answers(schemas.OwnModelWithReading, 403, 404),
+    )
     def get(self, request: KeyRequest, model_slug: str) -> Response:
         """The model, and where each of its figures came from."""
         refuse_parameters(request)
         rows = OwnModel.objects.for_organization(request.organization).select_related("organization")
         with or_404():
-            return Response(_with_reading(rows.get(slug=model_slug)))
+            return Response(_with_reading(rows.get(slug=_slug(model_slug))))
 
     @extend_schema(
-        operation_id="delete_own_model", request=None, responses=answers(None, 403, 404, status=204, body=True)
+        operation_id="delete_own_model",
+        parameters=[_NAMED],
+        request=None,
+        responses=answers(None, 403, 404, status=204, body=True),
     )
     def delete(self, request: KeyRequest, model_slug: str) -> Response:
         """Take a model away. Orders keep what they were sized with."""
         refuse_parameters(request)
         refuse_body(request.data)
         with or_404():
-            acts.delete_own_model(request.auth, model_slug, now=timezone.now())
+            acts.delete_own_model(request.auth, _slug(model_slug), now=timezone.now())
         return Response(status=204)
+
+
+def _slug(text: str) -> str:
+    """The text when a slug can be so: PostgreSQL refuses one with a NUL byte outright. Raises: Http404."""
+    if not SLUG.match(text):
+        raise Http404
+    return text
 
 
 def _with_reading(model: OwnModel) -> dict[str, Any]:
