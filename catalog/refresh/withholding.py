@@ -53,7 +53,9 @@ def withheld(
 def _stricter(stored: tuple[Any, ...], told: tuple[Any, ...]) -> list[str]:
     """Which of the list's terms are worse for who rents than those that are stored; another machine counts as worse."""
     before, now = dict(zip(FACTS, stored, strict=True)), dict(zip(FACTS, told, strict=True))
-    found = [_WORDS[name] for name in FACTS[IDENTITY] if name in _WORDS and before[name] != now[name]]
+    # What was unknown and is known now (staff explained its place) makes no other machine of it.
+    known = [name for name in FACTS[IDENTITY] if name in _WORDS and before[name] not in (None, "")]
+    found = [_WORDS[name] for name in known if before[name] != now[name]]
     if now["interruptible"] and not before["interruptible"]:
         found.append("interruptible")
     if now["hourly_usd"] > before["hourly_usd"]:

@@ -9,7 +9,7 @@ from django.contrib.admin import site
 from django.test import Client
 from django.utils import timezone
 
-from catalog.models import Availability, FeedAbsence, Machine, Provider
+from catalog.models import Availability, FeedAbsence, Gpu, Machine, PlaceAlias, Provider
 from catalog.version import catalog_version
 from rentals.endings import end_due_orders
 from rentals.errors import OffLine, SoldOut
@@ -214,6 +214,28 @@ def test_at_better_terms_free_lots_are_sold_at_the_old_ones(aspen: Provider, acm
     feed(aspen, [secure(4, **(old | terms)), row(2)])
     assert to_sell() == 3
     assert not FeedAbsence.objects.exists()
+
+
+def test_free_lots_stay_on_sale_when_staff_explain_the_place_or_the_memory_of_their_machine(
+    aspen: Provider, acme: Any
+) -> None:
+    Gpu.objects.update(memory_gb_nominal=None, memory_mib_reported=None)
+    told = [secure(4, place="Atlantis"), row(2)]
+    feed(aspen, told)
+    make_order(acme, machine_of(1), placement={"now": START})
+    PlaceAlias.objects.create(name="Atlantis", country="GR")
+    Gpu.objects.update(memory_gb_nominal=24)
+    feed(aspen, told)
+    assert to_sell() == 3
+    # The row is as it was sold, and takes over what is known when the lot is back.
+    assert (machine_of(1).country, machine_of(1).gpu_memory_bytes) == (None, None)
+    PlaceAlias.objects.update(country="IT")
+    feed(aspen, told)
+    assert to_sell() == 3
+    clock = Clock(START + timedelta(days=7))
+    end_due_orders(clock.now)
+    feed(aspen, told, clock)
+    assert (machine_of(1).country, machine_of(1).gpu_memory_bytes) == ("IT", 24 * 10**9)
 
 
 # --- What is shown ---
