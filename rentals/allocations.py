@@ -13,6 +13,7 @@ from rentals.errors import OrderOver
 from rentals.models import Allocation, ApiKey, Order
 from rentals.models.orders import Status
 from rentals.models.webhooks import EventKind
+from rentals.policies import ROLE_OF_KEYS, check_role, policy_of
 from rentals.webhooks_events import tell_of_allocation
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 def stop(order: Order, number: int, *, actor: Actor, via: str, now: datetime) -> Allocation:
     """The allocation, stopped; stopping a stopped one changes nothing.
 
-    Raises: OrderOver, Allocation.DoesNotExist, KeyNotAccepted.
+    Raises: OrderOver, Allocation.DoesNotExist, KeyNotAccepted, PolicyViolation.
     """
     return _set_state(order, number, Allocation.State.STOPPED, actor=actor, via=via, now=now)
 
@@ -30,7 +31,7 @@ def stop(order: Order, number: int, *, actor: Actor, via: str, now: datetime) ->
 def start(order: Order, number: int, *, actor: Actor, via: str, now: datetime) -> Allocation:
     """The allocation, running again until the order's end; starting a running one changes nothing.
 
-    Raises: OrderOver, Allocation.DoesNotExist, KeyNotAccepted.
+    Raises: OrderOver, Allocation.DoesNotExist, KeyNotAccepted, PolicyViolation.
     """
     return _set_state(order, number, Allocation.State.RUNNING, actor=actor, via=via, now=now)
 
@@ -41,6 +42,7 @@ def _set_state(
     with transaction.atomic():
         if isinstance(actor, ApiKey):
             check_still_live(actor, now=now)
+            check_role(policy_of(order.organization), ROLE_OF_KEYS)
         # The order's row is held, so that the end of its term cannot pass between the question and the change.
         held = Order.objects.for_organization(order.organization).select_for_update(of=("self",)).get(pk=order.pk)
         allocation = Allocation.objects.for_organization(order.organization).get(order=held, number=number)

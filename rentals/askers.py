@@ -1,7 +1,7 @@
 """Who asks for a change inside an organization: a member on a page, or a program by one of its keys over the API.
 
-A member's role and a key's life are asked again inside the transaction of the act. A key stands outside of roles:
-owners and admins made it, and its scopes say what it may do.
+A member's role and a key's life are asked again inside the transaction of the act. Its scopes say what a key may; where
+the policy says which roles order, it counts as an admin.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from rentals.api_keys import check_still_live
 from rentals.audit import name_of, person, record
 from rentals.errors import NotPermitted
 from rentals.models import ApiKey, Membership, Organization
+from rentals.policies import ROLE_OF_KEYS, check_role, permits_ordering, policy_of
 
 if TYPE_CHECKING:
     from rentals.audit import Actor
@@ -30,6 +31,17 @@ def check_may(asker: Asker, may: Callable[[Membership | None], bool], refusal: s
         check_still_live(asker, now=now)
     elif not may(Membership.objects.filter(pk=asker.pk).first()):
         raise NotPermitted(refusal)
+
+
+def check_may_order_here(asker: Asker, organization: Organization, refusal: str, *, now: datetime) -> None:
+    """Whether who asks may order by the policy, and so change what is kept for what is ordered.
+
+    Raises: NotPermitted with the words of `refusal`, PolicyViolation, KeyNotAccepted.
+    """
+    policy = policy_of(organization)
+    check_may(asker, lambda member: permits_ordering(member, policy), refusal, now=now)
+    if isinstance(asker, ApiKey):
+        check_role(policy, ROLE_OF_KEYS)
 
 
 def actor_of(asker: Asker) -> Actor:

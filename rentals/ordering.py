@@ -58,8 +58,6 @@ if TYPE_CHECKING:
 Sizer = Callable[[Machine], dict[str, Any]]
 
 CREATED = 201
-# Only an admin or an owner can make a key.
-ROLE_OF_KEYS = Role.ADMIN
 _KEY = re.compile(r"\A[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?\Z")
 # PostgreSQL: lock not available (lock_timeout), deadlock, serialization failure. SQLite has only its words.
 _LOCK_STATES = frozenset({"55P03", "40P01", "40001"})
@@ -235,7 +233,7 @@ def _permitted_role(request: _Request, now: datetime) -> str:
         if request.actor.organization_id != request.organization.pk or not request.actor.may("order"):
             raise NotPermitted("This API key may not order here.")
         check_still_live(request.actor, now=now)
-        return ROLE_OF_KEYS
+        return policies.ROLE_OF_KEYS
     if request.via == Via.STAFF:
         if request.actor is None or not request.actor.is_staff:
             raise NotPermitted("Only staff place orders on behalf of an organization.")

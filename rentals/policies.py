@@ -22,6 +22,8 @@ from sizing.explain.words import usd
 if TYPE_CHECKING:
     from rentals.quotes import Quote
 
+# Only an admin or an owner can make a key, so a key may what an admin may.
+ROLE_OF_KEYS = Role.ADMIN
 RULES = ("tiers", "countries", "max_order_usd", "max_month_usd", "order_role", "community_acknowledged")
 
 
@@ -138,6 +140,11 @@ def permits_ordering(membership: Membership | None, policy: OrganizationPolicy |
     """Whether this member may order here. Who may also sees and works with what was ordered: connection details, lots,
     SSH keys."""
     return membership is not None and membership.role in may_order(policy)
+
+
+def keys_may_order(policy: OrganizationPolicy | None) -> bool:
+    """Whether a key of the scope `order` may order here, and so sees and works with what was ordered."""
+    return ROLE_OF_KEYS in may_order(policy)
 
 
 def check_machine(policy: OrganizationPolicy | None, machine: Machine) -> None:

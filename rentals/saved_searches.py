@@ -12,7 +12,7 @@ from django.utils.dateparse import parse_datetime
 
 from catalog.links import page_url
 from catalog.visible import is_plain_line
-from rentals.askers import Asker, check_may, made_by, record_act
+from rentals.askers import Asker, check_may_order_here, made_by, record_act
 from rentals.documents import instant
 from rentals.errors import InvalidSearch, SearchThere, TooManySearches
 from rentals.mail import send_after_commit
@@ -211,7 +211,7 @@ def _limits(organization: Organization, now: datetime) -> HardLimits:
 def check_may_keep(asker: Asker, *, now: datetime) -> None:
     """Whether who asks saves and deletes searches: who may order what is found.
 
-    Raises: NotPermitted, KeyNotAccepted.
+    Raises: NotPermitted, PolicyViolation, KeyNotAccepted.
     """
     refusal = "Only members who may order keep searches. Ask an owner or admin."
-    check_may(asker, lambda member: permits_ordering(member, policy_of(asker.organization)), refusal, now=now)
+    check_may_order_here(asker, asker.organization, refusal, now=now)

@@ -16,10 +16,9 @@ from datetime import datetime
 from django.db import transaction
 
 from catalog.visible import is_plain_line
-from rentals.askers import Asker, check_may, made_by, record_act
+from rentals.askers import Asker, check_may_order_here, made_by, record_act
 from rentals.errors import InvalidSshKey, SshKeyThere, TooManySshKeys
 from rentals.models import Organization, SshKey
-from rentals.policies import permits_ordering, policy_of
 
 MAX_KEYS = 50
 MAX_COMMENT = 100
@@ -116,7 +115,7 @@ def remove_key(asker: Asker, key_id: int, *, now: datetime) -> SshKey:
 
 def _check_may(asker: Asker, organization: Organization, now: datetime) -> None:
     refusal = "Only members who may order see and change the organization's keys. Ask an owner or admin."
-    check_may(asker, lambda member: permits_ordering(member, policy_of(organization)), refusal, now=now)
+    check_may_order_here(asker, organization, refusal, now=now)
 
 
 def _decoded(encoded: str) -> bytes:

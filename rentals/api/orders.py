@@ -27,7 +27,7 @@ from rentals.fits import sizing_document
 from rentals.models import Allocation, Order
 from rentals.models.api_keys import Scope
 from rentals.models.orders import Status
-from rentals.ordering import ROLE_OF_KEYS, Placement, digest_of, place_order, placed_before
+from rentals.ordering import Placement, digest_of, place_order, placed_before
 from rentals.own_models import shapes_of
 from rentals.quotes import permitted_quote
 from rentals.tenants import tenant
@@ -50,7 +50,7 @@ class QuotesView(TenantView):
         refuse_parameters(request)
         now, organization = timezone.now(), request.organization
         basket, policy = read_quote(request.data), policies.policy_of(organization)
-        return Response(quote_document(permitted_quote(basket, organization, policy, ROLE_OF_KEYS, now=now)))
+        return Response(quote_document(permitted_quote(basket, organization, policy, policies.ROLE_OF_KEYS, now=now)))
 
 
 class OrdersView(TenantView):
@@ -138,7 +138,8 @@ class OrderView(TenantView):
     def get(self, request: KeyRequest, order_id: UUID) -> Response:
         refuse_parameters(request)
         order, now = _order(request, order_id), timezone.now()
-        told = connections_of(order, now=now) if request.auth.may(Scope.ORDER) else {}
+        may = request.auth.may(Scope.ORDER) and policies.keys_may_order(policies.policy_of(request.organization))
+        told = connections_of(order, now=now) if may else {}
         return Response(order_document(order, order.allocations.all(), now=now, connections=told))
 
 

@@ -208,7 +208,7 @@ class Lot(serializers.Serializer[Any]):
         allow_null=True,
         required=False,
         help_text="In `GET /orders/{id}` alone. Null before the handing-over, after the order's end, and for a key "
-        "without the scope `order`.",
+        "without the scope `order` or where owners alone order.",
     )
 
 
@@ -299,7 +299,9 @@ class Policy(serializers.Serializer[Any]):
     max_order_usd = money(allow_null=True)
     max_month_usd = money(allow_null=True, help_text="For a calendar month in UTC.")
     month_usd = money(help_text="What is ordered this month, less what was credited of it.")
-    order_role = serializers.ChoiceField(Role.choices, help_text="The least role that may order on the pages.")
+    order_role = serializers.ChoiceField(
+        Role.choices, help_text="The least role that may order. A key counts as an admin."
+    )
     community_acknowledged = serializers.BooleanField(
         allow_null=True, help_text="A rule about tiers allows Community only where this is true; null: no rule."
     )

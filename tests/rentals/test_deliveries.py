@@ -76,6 +76,19 @@ def test_the_policy_says_who_is_told_how_a_lot_is_reached_and_who_stops_it(clien
     assert "Stop lot" in html
 
 
+def test_where_owners_alone_order_a_key_is_not_told_how_a_lot_is_reached_and_stops_none(acme, now):
+    order, key = make_order(acme, placement={"now": now - timedelta(hours=1)}), make_api_key(acme)
+    make_delivered(order, host="gpu7.example.net")
+    assert b"gpu7" in call("GET", f"orders/{order.pk}", key).content
+    OrganizationPolicy.objects.create(organization=acme, order_role="owner", changed_at=now)
+    (lot,) = call("GET", f"orders/{order.pk}", key).json()["allocations"]
+    assert lot["connection"] is None
+    for act in ("stop", "start"):
+        refused = call("POST", f"orders/{order.pk}/allocations/1/{act}", key)
+        assert (refused.status_code, refused.json()["rule"]) == (403, "order_role")
+    assert order.allocations.get().state == "running"
+
+
 def test_what_is_over_is_not_told_any_more(client, acme, now):
     order = make_order(acme, placement={"now": now - timedelta(days=7, seconds=1)})
     make_delivered(order, host="gpu7.example.net", now=now - timedelta(days=1))

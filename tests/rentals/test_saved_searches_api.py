@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from rentals.models import AuditEvent, SavedSearch
+from rentals.models import AuditEvent, OrganizationPolicy, SavedSearch
 from rentals.saved_searches import MAX_SEARCHES, check_saved_searches
 from tests.factories import make_ai_model, make_api_key, make_machine, make_own_model, make_search
 from tests.rentals.calls import assert_problem, call, faults, get, post
@@ -98,6 +98,14 @@ def test_there_are_only_so_many(acme: Any, key: Any) -> None:
     for number in range(MAX_SEARCHES):
         make_search(acme, f"search {number}")
     assert_problem(post("saved-searches", key, BODY), 409, "limit_reached")
+
+
+def test_where_owners_alone_order_a_key_keeps_none(acme: Any, key: Any, now: Any) -> None:
+    mine = make_search(acme)
+    OrganizationPolicy.objects.create(organization=acme, order_role="owner", changed_at=now)
+    for answer in (post("saved-searches", key, BODY), call("DELETE", f"saved-searches/{mine.pk}", key)):
+        assert assert_problem(answer, 403, "policy")["rule"] == "order_role"
+    assert SavedSearch.objects.get() == mine
 
 
 def test_scopes_and_organizations_are_kept_apart(acme: Any, globex: Any, key: Any) -> None:

@@ -90,9 +90,15 @@ def test_scopes_and_organizations_are_kept_apart(acme: Any, globex: Any, key: An
     assert SshKey.objects.filter(organization=globex).count() == 1
 
 
-def test_a_key_outside_of_roles_keeps_them_whatever_role_the_policy_asks(acme: Any, key: Any, now: Any) -> None:
-    OrganizationPolicy.objects.create(organization=acme, order_role="owner", changed_at=now)
-    assert post("ssh-keys", key, {"key": ssh_line()}).status_code == 201
+def test_where_owners_alone_order_a_key_keeps_none(acme: Any, key: Any, now: Any) -> None:
+    mine = make_ssh_key(acme)
+    policy = OrganizationPolicy.objects.create(organization=acme, order_role="owner", changed_at=now)
+    for answer in (post("ssh-keys", key, {"key": ssh_line("eve")}), call("DELETE", f"ssh-keys/{mine.pk}", key)):
+        assert assert_problem(answer, 403, "policy")["rule"] == "order_role"
+    assert SshKey.objects.get() == mine
+    policy.order_role = "admin"
+    policy.save()
+    assert post("ssh-keys", key, {"key": ssh_line("eve")}).status_code == 201
 
 
 def test_a_revoked_key_changes_nothing(acme: Any, key: Any, now: Any) -> None:
