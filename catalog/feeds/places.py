@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from catalog import countries
+from catalog.feeds.texts import without_addresses
 
 _SEED = Path(__file__).parent.parent / "seeds" / "places.json"
 # Codes that are written and are not ISO 3166-1.
@@ -63,7 +64,7 @@ class Places:
         return cls(dict(PlaceAlias.objects.values_list("name", "country")))
 
     def find(self, raw: str | None) -> Place:
-        text = unicodedata.normalize("NFC", raw or "").translate(_COMMAS).strip(" ,\t\n\r\u3000")
+        text = _without_commas_around(raw or "")
         if not text:
             return UNTOLD
         if text not in self._found:
@@ -87,6 +88,19 @@ class Places:
             return UNKNOWN
         claims = [_claims(part, is_first=number == 0) for number, part in enumerate(parts[:-1])]
         return UNKNOWN if any(claim and code not in claim for claim in claims) else Place(code, True)
+
+
+def can_be_told(name: str) -> bool:
+    """Whether a list's place can ever be this: what holds an address is left out before, and commas around it are.
+
+    >>> can_be_told("Atlantis"), can_be_told(",,"), can_be_told("Berlin 203.0.113.9")
+    (True, False, False)
+    """
+    return bool(_without_commas_around(name)) and without_addresses(name) == name.strip()
+
+
+def _without_commas_around(text: str) -> str:
+    return unicodedata.normalize("NFC", text).translate(_COMMAS).strip(" ,\t\n\r\u3000")
 
 
 def _is_continent(last: str, names: Mapping[str, str], *, behind: str) -> bool:

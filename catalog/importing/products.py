@@ -109,6 +109,11 @@ class PlaceAliasTable(NameTable):
     def load(self, rows: list[Any]) -> dict[Any, PlaceAlias]:
         return {places.key(alias.name): alias for alias in PlaceAlias.objects.all()}
 
+    def faults_of(self, instance: Any) -> Iterator[tuple[str, str]]:
+        yield from super().faults_of(instance)
+        if instance.before is None and not places.can_be_told(instance.name):
+            yield "name", PlaceAlias.NEVER_TOLD
+
     def settle(self, instance: Any) -> None:
         # What a list reads alike is the same spelling: the one that is there stays.
         if instance.before is not None:

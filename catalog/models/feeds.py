@@ -162,6 +162,8 @@ class FeedQuestion(models.Model):
 class PlaceAlias(models.Model):
     """What a way of writing a place means; without a country it is known to name none ("Earth")."""
 
+    NEVER_TOLD = "No list is read as this: commas around a place, and whatever holds an address, are left out before."
+
     name = models.CharField(max_length=200, validators=[name_to_see])
     country = models.CharField(
         max_length=2, null=True, blank=True, validators=[known_country], help_text="Empty: it names no country."
@@ -185,7 +187,9 @@ class PlaceAlias(models.Model):
         return self.name
 
     def clean(self) -> None:
-        """Raises: ValidationError when a list would read the name and another alias alike."""
+        """Raises: ValidationError when no list can say the name, or it is read like another alias."""
+        if not places.can_be_told(self.name):
+            raise ValidationError({"name": self.NEVER_TOLD}, "never_told")
         for other in PlaceAlias.objects.exclude(pk=self.pk):
             if places.key(other.name) == places.key(self.name):
                 raise ValidationError({"name": f"“{other}” has a meaning already, and is read alike."}, "read_alike")

@@ -10,6 +10,7 @@ from django.test import Client
 from catalog import seeding
 from catalog.feeds import Place, Places
 from catalog.importing.products import GpuAliasTable, GpuTable, PlaceAliasTable
+from catalog.importing.reading import Table
 from catalog.models import FeedQuestion, FeedState, Gpu, GpuAlias, PlaceAlias, Provider
 from catalog.questions import close_understood, resolve_questions
 from tests.catalog.feeding import START, Clock, fed_provider, feed, machine_of, row
@@ -112,6 +113,13 @@ def test_a_place_made_by_hand_closes_what_it_answers(staff: Client, aspen: Provi
     assert asked.reason.endswith(": it means NZ.")
     assert not is_open(none)
     assert none.reason.endswith(": it means no country.")
+
+
+@pytest.mark.parametrize("name", [",,", "、", "203.0.113.9", "Berlin 203.0.113.9", "https://atlantis.example"])
+def test_a_place_that_no_list_is_read_as_is_no_alias(staff: Client, name: str) -> None:
+    assert set(send(staff, f"{PLACES}add/", {"name": name, "country": "DE", "change_reason": "Known"})) == {"name"}
+    plan = PlaceAliasTable().plan_table(Table(["name", "country"], [{"name": name, "country": "DE"}], [2]))
+    assert [(fault.line, fault.column) for fault in plan.faults] == [(2, "name")]
 
 
 def test_a_gpu_that_is_added_or_gets_a_spelling_closes_what_it_answers(staff: Client, aspen: Provider) -> None:
