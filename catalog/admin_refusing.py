@@ -24,6 +24,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 
 from catalog.json_text import JSONText
+from catalog.quoting import shown
 from catalog.web_addresses import WebAddressField
 
 logger = logging.getLogger(__name__)
@@ -55,7 +56,7 @@ class ManyRows(forms.ModelMultipleChoiceField):
         for one in value if isinstance(value, list | tuple) else ():
             if not may_be_key_of(self.queryset.model._meta.pk, str(one)):  # type: ignore[union-attr]
                 raise ValidationError(
-                    self.error_messages["invalid_pk_value"], code="invalid_pk_value", params={"pk": str(one)[:60]}
+                    self.error_messages["invalid_pk_value"], code="invalid_pk_value", params={"pk": shown(one)}
                 )
         return super().clean(value)
 
@@ -140,7 +141,7 @@ class RefusesNonsense(SoundFields, admin.ModelAdmin):
             # A list that nobody asked for anything in particular is wrong by itself.
             if not request.GET:
                 raise
-            names = ", ".join(f"“{name[:60]}”" for name in list(request.GET)[:5])
+            names = ", ".join(f"“{shown(name)}”" for name in list(request.GET)[:5])
             said = f"What the address asks for in {names} is nothing that a row can have: here is the whole list."
             raise Unanswerable(said, self._list_url()) from error
 
@@ -158,7 +159,7 @@ class RefusesNonsense(SoundFields, admin.ModelAdmin):
     def response_action(self, request: HttpRequest, queryset: QuerySet[Any], *args: Any, **kwargs: Any) -> Any:
         for one in request.POST.getlist(ACTION_CHECKBOX_NAME):
             if not may_be_key_of(self.opts.pk, one):
-                said = f"“{one[:60]}” names no row of this list. Nothing was changed: choose rows and try again."
+                said = f"“{shown(one)}” names no row of this list. Nothing was changed: choose rows and try again."
                 self.message_user(request, said, messages.ERROR)
                 return None
         return super().response_action(request, queryset, *args, **kwargs)
@@ -186,7 +187,7 @@ class RefusesNonsense(SoundFields, admin.ModelAdmin):
         return helper
 
     def _missing(self, request: HttpRequest, named: str) -> Any:
-        return self._get_obj_does_not_exist_redirect(request, self.opts, named[:60])  # type: ignore[attr-defined]
+        return self._get_obj_does_not_exist_redirect(request, self.opts, shown(named))  # type: ignore[attr-defined]
 
     def _list_url(self) -> str:
         return reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist")

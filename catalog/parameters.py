@@ -7,6 +7,8 @@ from typing import Any
 from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse
 
+from catalog.quoting import shown
+
 View = Callable[..., HttpResponse]
 _MOST_NAMED = 5
 
@@ -17,8 +19,7 @@ def without_parameters(view: View) -> View:
     @wraps(view)
     def plain(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if request.GET:
-            shown = ("".join(filter(str.isprintable, name[:60])) for name in list(request.GET)[:_MOST_NAMED])
-            names = ", ".join(f"“{name}”" for name in shown)
+            names = ", ".join(f"“{shown(name)}”" for name in list(request.GET)[:_MOST_NAMED])
             raise BadRequest(f"This page has no parameters, and its address has {names}. Leave out what follows “?”.")
         return view(request, *args, **kwargs)
 
