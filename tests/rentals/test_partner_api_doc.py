@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from config.api_errors import TITLES
-from rentals.models import Order
+from rentals.models import Order, SshKey, WebhookDelivery
 from tests import api_scene
 from tests.factories import make_api_key
+from tests.rentals.calls import get
 
 PAGE = Path(__file__).parents[2] / "docs" / "partner-api.md"
 
@@ -36,6 +37,8 @@ def test_the_manual_s_commands_and_program_place_orders(live_server: Any, acme: 
     order = Order.objects.get()
     assert str(order.pk) in told
     assert '"state": "running"' in told.replace('":"', '": "')
+    assert SshKey.objects.get().comment == "ada@laptop"
+    assert WebhookDelivery.objects.filter(event__kind="webhook.test", endpoint__organization=acme).count() == 1
     (program,) = blocks("python")
     told = run([sys.executable, "-c", program], tmp_path, live_server.url, key)
     assert told.startswith("19.55 GiB, 1 machines")
@@ -43,7 +46,18 @@ def test_the_manual_s_commands_and_program_place_orders(live_server: Any, acme: 
     assert str(Order.objects.exclude(pk=order.pk).get().pk) in told
 
 
+def test_every_operation_that_the_manual_names_is_one(db: None) -> None:
+    paths = get("schema").json()["paths"]
+    known = {
+        f"{method.upper()} {path.removeprefix('/api/v1')}" for path, methods in paths.items() for method in methods
+    }
+    known = {re.sub(r"\{\w+\}", "{}", one) for one in known}
+    named = re.findall(r"`((?:GET|POST|PATCH|DELETE) /[^`?]+)`", PAGE.read_text(encoding="utf-8"))
+    assert len(named) >= 10
+    assert {re.sub(r"\{\w+\}", "{}", one) for one in named} <= known
+
+
 def test_every_code_that_the_manual_names_is_one(tmp_path: Path) -> None:
     text = PAGE.read_text(encoding="utf-8")
     assert set(re.findall(r"\b4\d\d `(\w+)`", text)) <= set(TITLES)
-    assert len(blocks("bash")) == 4
+    assert len(blocks("bash")) == 5
