@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import urlencode
 
 from catalog import wording
 from catalog.links import page_url
@@ -180,7 +181,7 @@ def plan_document(planned: Planned, organization: Organization) -> dict[str, Any
             "text": planned.fewest_text,
         },
         "notes": [planned.chosen_text, f"{planned.reserves_text} {planned.stock_text}"],
-        "html_url": f"{page_url('planner', organization.slug)}?{planned.query}",
+        "html_url": f"{page_url('planner', organization.slug)}?{urlencode(planned.asked)}",
     }
 
 

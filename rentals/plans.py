@@ -159,14 +159,14 @@ class Planned:
         ]
 
     @property
-    def query(self) -> str:
-        """The planner's page with this very question."""
-        goal: tuple[str, object] = ("days", self.wanted_days)
+    def asked(self) -> dict[str, Any]:
+        """The question, by the names of its fields."""
+        goal: dict[str, Any] = {"days": self.wanted_days}
         if self.budget_usd is not None:
-            goal = ("budget_usd", self.budget_usd)
+            goal = {"budget_usd": str(self.budget_usd)}
         elif self.wanted_until is not None:
-            goal = ("until", f"{self.wanted_until - timedelta(days=1):%Y-%m-%d}")
-        return urlencode([("machine", self.machine.pk), ("lots", self.lots), goal])
+            goal = {"until": f"{self.wanted_until - timedelta(days=1):%Y-%m-%d}"}
+        return {"machine": self.machine.pk, "lots": self.lots, **goal}
 
     @property
     def review_query(self) -> str:

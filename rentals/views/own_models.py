@@ -9,6 +9,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
 from rentals import own_models as acts
+from rentals.api.examples import own_model_program, own_models_program
 from rentals.errors import NotPermitted, RentalError
 from rentals.models import OwnModel
 from rentals.scoping import TenantRequest, organization_page
@@ -53,6 +54,7 @@ def own_model(request: TenantRequest, model_slug: str) -> HttpResponse:
     if shape is not None:
         launch = reverse("organization-launch", args=[request.organization.slug])
         context |= reading_context(shape, row.reading)
+        context["program"] = own_model_program(row)
         context["use_it"] = f"{launch}?{onward(request.GET, shape).urlencode()}#step-model"
     return render(request, "rentals/own_model.html", context)
 
@@ -85,6 +87,7 @@ def _list(request: TenantRequest, form: OwnModelForm, *, status: int = 200) -> H
     context = {
         "form": form,
         "rows": [(row, row.readable) for row in rows],
+        "program": own_models_program(),
         "may_keep": acts.may_keep(request.membership),
     }
     return render(request, "rentals/own_models.html", context, status=status)

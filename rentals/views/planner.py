@@ -7,6 +7,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from catalog.quoting import shown
+from rentals.api.examples import plan_program
 from rentals.plans import GOALS, NAMES, PlannerForm, machines_to_plan, plan
 from rentals.policies import permits_ordering, policy_of
 from rentals.scoping import TenantRequest, organization_page
@@ -32,7 +33,7 @@ def planner(request: TenantRequest) -> HttpResponse:
     except ValidationError as error:
         form.add_error(None, error)
         return _show(request, form, 400)
-    return _show(request, form, planned=planned)
+    return _show(request, form, planned=planned, program=plan_program(planned.asked))
 
 
 def _show(request: TenantRequest, form: PlannerForm, status: int = 200, **context: object) -> HttpResponse:

@@ -8,6 +8,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
 from rentals import saved_searches as acts
+from rentals.api.examples import searches_program
 from rentals.errors import InvalidSearch, NotPermitted
 from rentals.makers import Makers
 from rentals.models import SavedSearch
@@ -65,5 +66,6 @@ def _list(request: TenantRequest, form: SearchForm | None = None, *, status: int
     searches = SavedSearch.objects.for_organization(request.organization)
     rows = [(search, makers.note(search.created_by_id)) for search in searches]
     may = permits_ordering(request.membership, policy_of(request.organization))
-    context = {"rows": rows, "form": form, "may_keep": may, "most": acts.MAX_SEARCHES}
+    most, program = acts.MAX_SEARCHES, searches_program()
+    context = {"rows": rows, "form": form, "may_keep": may, "most": most, "program": program}
     return render(request, "rentals/saved_searches.html", context, status=status)

@@ -8,6 +8,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
 from rentals import ssh_keys as acts
+from rentals.api.examples import ssh_keys_program
 from rentals.delivery_forms import SshKeyForm
 from rentals.errors import InvalidSshKey, NotPermitted
 from rentals.makers import Makers
@@ -73,5 +74,5 @@ def _list(request: TenantRequest, form: SshKeyForm, *, status: int = 200) -> Htt
     makers = Makers(request.organization)
     keys = SshKey.objects.for_organization(request.organization) if may else SshKey.objects.none()
     rows = [(key, makers.note(key.added_by_id)) for key in keys]
-    context = {"form": form, "rows": rows, "may_order": may}
+    context = {"form": form, "rows": rows, "may_order": may, "program": ssh_keys_program()}
     return render(request, "rentals/ssh_keys.html", context, status=status)

@@ -17,6 +17,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from rentals import webhooks_endpoints as acts
+from rentals.api.examples import webhook_program, webhooks_program
 from rentals.documents import instant
 from rentals.errors import InvalidWebhook, NotPermitted
 from rentals.makers import Makers
@@ -161,7 +162,8 @@ def _list(request: TenantRequest, form: NewEndpointForm, *, status: int = 200, *
     makers = Makers(request.organization, roles=MANAGING_ROLES)
     endpoints = WebhookEndpoint.objects.for_organization(request.organization)
     rows = [(endpoint, makers.note(endpoint.created_by_id)) for endpoint in endpoints]
-    context = {"form": form, "rows": rows, "most": acts.MAX_ENDPOINTS, "now": timezone.now(), **shown}
+    context = {"form": form, "rows": rows, "most": acts.MAX_ENDPOINTS, "now": timezone.now()}
+    context |= {"program": webhooks_program(), **shown}
     return render(request, "rentals/webhooks.html", context, status=status)
 
 
@@ -180,6 +182,7 @@ def _one(
         "made_at": instant(endpoint.secret_made_at),
         "overlap_hours": OVERLAP // timedelta(hours=1),
         "dead_after_days": DEAD_AFTER.days,
+        "program": webhook_program(endpoint),
         **shown,
     }
     return render(request, "rentals/webhook.html", context, status=status)
