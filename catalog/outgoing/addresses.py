@@ -13,7 +13,8 @@ from catalog.outgoing.errors import Refused
 from catalog.outgoing.public import is_public
 
 LONGEST_URL = 2000
-_NAME = re.compile(r"[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?")
+_LABEL = r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?"
+_NAME = re.compile(rf"(?=.{{1,253}}\Z){_LABEL}(\.{_LABEL})*")
 # Resolvers read 127.1, 2130706433 and 0x7f.1 as addresses.
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
