@@ -32,6 +32,15 @@ class DaysField(WholeNumberField):
         return None if value in (None, "") else super().clean(value)
 
 
+class DayField(forms.DateField):
+    """A day in the digits 0 to 9; the framework reads those of every script."""
+
+    def to_python(self, value: Any) -> Any:
+        if isinstance(value, str) and not value.isascii():
+            raise ValidationError(self.error_messages["invalid"], "invalid")
+        return super().to_python(value)
+
+
 class PlannerForm(forms.Form):
     """A machine and lots, and one of: days, a last day, a budget."""
 
@@ -44,9 +53,9 @@ class PlannerForm(forms.Form):
         },
     )
     lots = WholeNumberField(label="Lots", most=MAX_LOTS, example=1)
-    days = DaysField(label="For so many days", most=MAX_DAYS, example=45)
-    until = forms.DateField(
-        label="Until a day",
+    days = DaysField(label="Days", most=MAX_DAYS, example=45)
+    until = DayField(
+        label="Last day",
         required=False,
         input_formats=["%Y-%m-%d"],
         widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
@@ -54,7 +63,7 @@ class PlannerForm(forms.Form):
         error_messages={"invalid": "Write the day as year-month-day, such as 2026-09-30."},
     )
     budget_usd = AmountField(
-        label="For a budget", unit="USD", least=Decimal("0.01"), most=Decimal("9999999999.99"), places=2,
+        label="Budget", unit="USD", least=Decimal("0.01"), most=Decimal("9999999999.99"), places=2,
         example="600.00",
     )  # fmt: skip
 

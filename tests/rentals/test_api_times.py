@@ -43,7 +43,15 @@ def test_a_time_without_its_offset_is_refused(acme, text):
     assert problem["errors"][0]["field"] == "created_from"
 
 
-@pytest.mark.parametrize("text", ["2026-12-01T09:30:00Z", "2026-12-01T10:30:00%2B01:00"])
+@pytest.mark.parametrize(
+    "text", ["20261201T093000Z", "2026-W49-2T09:30:00Z", "２０２６-12-01T09:30:00Z", "2026-12-01T09:30:00%2B01:00:30"]
+)
+def test_a_time_that_other_readers_would_not_read_is_refused(acme, text):
+    problem = assert_problem(get(f"orders?created_from={text}", make_api_key(acme)), 400, "invalid")
+    assert problem["errors"][0]["field"] == "created_from"
+
+
+@pytest.mark.parametrize("text", ["2026-12-01T09:30:00Z", "2026-12-01T10:30:00%2B01:00", "2026-12-01T09:30:00.123456Z"])
 def test_a_time_with_its_offset_is_read(acme, text):
     assert get(f"orders?created_from={text}", make_api_key(acme)).status_code == 200
 

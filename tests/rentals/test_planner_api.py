@@ -61,6 +61,7 @@ def test_any_key_may_plan_and_nobody_without_one(acme: Any, machine: Machine, sc
         ({"days": 1.5}, [("days", "invalid")]),
         ({"lots": 0}, [("lots", "min_value")]),
         ({"days": None, "until": "tomorrow"}, [("until", "invalid")]),
+        ({"days": None, "until": "２０２６-04-03"}, [("until", "invalid")]),
         ({"days": None, "until": "2001-01-01"}, [("until", "min_value")]),
         ({"days": None, "until": "9999-01-01"}, [("until", "max_value")]),
         ({"days": None, "budget_usd": 600}, [("budget_usd", "invalid")]),

@@ -78,7 +78,7 @@ def test_a_budget_pays_for_the_longest(read, machine):
     ("query", "words"),
     [
         ({"days": "10", "budget_usd": "5"}, "Give one of the three"),
-        ({"days": "0"}, "must be 1 or more"),
+        ({"days": "0"}, "Days must be 1 or more"),
         ({"days": "99999999999999999999999"}, "must be 3,650 or less"),
         ({"days": "ten"}, "whole number"),
         ({"days": "1\x00"}, "whole number"),
@@ -86,7 +86,7 @@ def test_a_budget_pays_for_the_longest(read, machine):
         ({"until": "9998-12-31"}, "within the next ten years"),
         ({"until": "0001-01-01"}, "within the next ten years"),
         ({"until": "tomorrow"}, "year-month-day"),
-        ({"budget_usd": "0"}, "0.01 USD or more"),
+        ({"budget_usd": "0"}, "Budget must be 0.01 USD or more"),
         ({"budget_usd": "NaN"}, "amount in USD"),
         ({"budget_usd": "47.13"}, "The least term costs 47.14 USD, for 3 days."),
         ({"days": "7", "lots": "0"}, "must be 1 or more"),
