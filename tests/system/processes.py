@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from operator import ge
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -277,6 +278,17 @@ class Shape:
     def stop_redis(self) -> None:
         self.redis.kill()
         self.redis.wait()
+
+    def wait_until_missed(self, tries: int = 3) -> None:
+        """Redis is away: until each worker and each beat has said so many times that nobody answers there."""
+        asking = [process for process in self.processes if process.service in ("worker", "beat")]
+        assert asking
+
+        def said() -> list[int]:
+            return [sum("Connection refused" in line for line in each.text().splitlines()) for each in asking]
+
+        wanted = [number + tries for number in said()]
+        wait_for("the tries", lambda: all(map(ge, said(), wanted)))
 
     def start_redis(self) -> None:
         log = self.base / f"redis-{time.monotonic_ns()}.log"

@@ -86,6 +86,14 @@ class Load:
         before = self.placed()
         wait_for("orders", lambda: self.placed() >= before + number or self.faults)
 
+    def wait_for_refusals(self, each: int = 4) -> None:
+        """Until the server has been away for so long that everybody was told several times to come again."""
+        before, wanted = self.refused(), each * len(self.acts)
+        wait_for("refusals", lambda: self.refused() >= before + wanted or self.faults)
+
+    def refused(self) -> int:
+        return self.statuses["api", 503] + self.statuses["page", 503]
+
     def check(self) -> None:
         """Every answer was an order or a 503 within the client's patience; each answered order exists, once."""
         assert not self.faults, (self.statuses, self.faults[:5])
@@ -133,11 +141,13 @@ def test_postgresql_is_stopped_and_started_under_load(
     web: Shape, load: Load, due: list[str], buyers: list[Any]
 ) -> None:
     with load.running():
-        for seconds in (0, 12):
-            load.wait_for_more()
-            web.stop_postgresql()
-            time.sleep(seconds)
-            web.start_postgresql()
+        load.wait_for_more()
+        web.stop_postgresql()
+        web.start_postgresql()
+        load.wait_for_more()
+        web.stop_postgresql()
+        load.wait_for_refusals()
+        web.start_postgresql()
         load.wait_for_more()
     load.check()
     check_caught_up(web, due, buyers)
@@ -148,7 +158,7 @@ def test_redis_is_stopped_under_load(web: Shape, load: Load, due: list[str], buy
         load.wait_for_more()
         web.stop_redis()
         load.wait_for_more(40)
-        time.sleep(10)
+        web.wait_until_missed()
         load.wait_for_more(40)
         web.start_redis()
         load.wait_for_more()

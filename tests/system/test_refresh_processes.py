@@ -2,7 +2,6 @@
 
 import json
 import threading
-import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from operator import ge
@@ -145,7 +144,9 @@ def test_while_redis_is_away_refreshes_rest_and_then_go_on_by_themselves(
     wait_for("a refresh", lambda: "ok" in outcomes(shape, provider))
     shape.stop_redis()
     try:
-        time.sleep(INTERVAL_SECONDS + 5)
+        shape.wait_until_missed()
+        due = "SELECT due_at < now() FROM catalog_feedstate WHERE provider_id = %s"
+        wait_for("the next turn", lambda: shape.value(due, provider), 2 * INTERVAL_SECONDS)
         rested = len(outcomes(shape, provider))
     finally:
         shape.start_redis()
