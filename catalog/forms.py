@@ -13,6 +13,7 @@ from catalog import countries, wording
 from catalog.models import SLUG, Gpu, Machine, Tier
 from catalog.pricing import TRIAL_TERM_DAYS
 from catalog.querysets import MachineQuerySet
+from catalog.quoting import did_you_mean, shown
 from catalog.units import gib_to_bytes
 
 DEFAULT_TERM_DAYS = 7
@@ -228,8 +229,8 @@ class CatalogFilter(forms.Form):
     def clean(self) -> dict[str, Any]:
         known = ", ".join(self.fields)
         for name in self.unknown_names:
-            shown = "".join(letter for letter in name[:60] if letter.isprintable())
-            self.add_error(None, f"“{shown}” is no filter of this page. It knows: {known}.")
+            instead = did_you_mean(name, self.fields) or f" It knows: {known}."
+            self.add_error(None, f"“{shown(name)}” is no filter of this page.{instead}")
         for name in self.fields:
             if name != "countries" and len(self.query.getlist(name)) > 1:
                 self.add_error(name, "Give one value only.")

@@ -10,6 +10,9 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
+from django.core.management.base import CommandError
+
+from rentals.management.serving import port_number
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -128,8 +131,13 @@ def test_two_demos_begun_at_once_at_one_port_are_one_and_a_clear_line(tmp_path: 
 
 
 @pytest.mark.parametrize("port", ["abc", "", " ", "0", "65536", "-1", "8_0", "٨٠"])
-def test_what_is_no_port_is_one_clear_line(tmp_path: Path, port: str) -> None:
-    assert "choose a number from 1 to 65535" in refusal(start(tmp_path / "demo.sqlite3", port))
+def test_what_is_no_port_is_refused(port: str) -> None:
+    with pytest.raises(CommandError, match="choose a number from 1 to 65535"):
+        port_number(port)
+
+
+def test_what_is_no_port_is_one_clear_line(tmp_path: Path) -> None:
+    assert "choose a number from 1 to 65535" in refusal(start(tmp_path / "demo.sqlite3", "abc"))
 
 
 def test_make_hands_over_whatever_the_port_is() -> None:

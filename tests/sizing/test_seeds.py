@@ -237,7 +237,7 @@ def test_a_bad_row_is_named_and_nothing_is_loaded(db: None, tmp_path: Path, chan
     file.write_text(json.dumps([GOOD, {**GOOD, "slug": "another", "name": "Another", **change}]))
     with pytest.raises(CommandError, match="Nothing was loaded") as refused:
         load(file)
-    assert f"models.json, {said}" in str(refused.value) or said in str(refused.value)
+    assert said in str(refused.value)
     assert not AiModel.objects.exists()
 
 
