@@ -46,7 +46,7 @@ def assert_problem(response: Any, status: int, code: str) -> dict[str, Any]:
     assert set(body) >= {"type", "title", "status", "detail", "code", "errors", "request_id"}
     assert (body["status"], body["code"]) == (status, code)
     assert body["type"] == f"http://testserver/api/v1/errors#{code}"
-    assert {error["code"] for error in body["errors"]} <= KNOWN_TO_FIELDS
+    assert {error["code"] for error in body["errors"]} <= KNOWN_TO_FIELDS, body["errors"]
     assert body["detail"]
     assert body["request_id"]
     return body
