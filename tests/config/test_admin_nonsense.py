@@ -109,6 +109,7 @@ def asking(db: None) -> Iterator[Asking]:
     assert not asking.faults, "\n".join([f"{len(asking.faults)} faults:", *asking.faults])
 
 
+@pytest.mark.system
 def test_lists_that_are_asked_for_nonsense(asking: Asking) -> None:
     for name, model_admin in registered():
         path = reverse(f"admin:{name}_changelist")
@@ -123,6 +124,7 @@ def test_lists_that_are_asked_for_nonsense(asking: Asking) -> None:
             asking.get(path, query)
 
 
+@pytest.mark.system
 def test_actions_on_rows_that_are_none(asking: Asking) -> None:
     for name, model_admin in registered():
         path, request = reverse(f"admin:{name}_changelist"), asking.client.get("/admin/").wsgi_request
@@ -135,6 +137,7 @@ def test_actions_on_rows_that_are_none(asking: Asking) -> None:
         asking.post(path, {})
 
 
+@pytest.mark.system
 def test_pages_of_rows_that_are_none(asking: Asking) -> None:
     for name, _ in registered():
         there = reverse(f"admin:{name}_changelist")
@@ -147,6 +150,7 @@ def test_pages_of_rows_that_are_none(asking: Asking) -> None:
         asking.get(f"{there}{asking.object_of(name)}/history/{HUGE}/")
 
 
+@pytest.mark.system
 def test_forms_with_nonsense_in_each_field(asking: Asking) -> None:
     for path, page, _, sent in asking.forms():
         fields = page.context["adminform"].form.fields
@@ -159,6 +163,7 @@ def test_forms_with_nonsense_in_each_field(asking: Asking) -> None:
                 asking.post(path, sent | {field: JSON[0], "_preview": "on"})
 
 
+@pytest.mark.system
 def test_forms_whose_inner_rows_were_tampered_with(asking: Asking) -> None:
     for path, page, _, sent in asking.forms():
         for inline in page.context["inline_admin_formsets"]:
