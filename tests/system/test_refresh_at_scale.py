@@ -151,7 +151,14 @@ def copy_and_merge(shape: Shape, provider: int, gpu: str) -> float:
     columns = "external_id, name, hourly_usd, price_7_days_usd, price_30_days_usd"
     with psycopg.connect(shape.superuser_url) as connection:
         connection.execute("CREATE TABLE floor_machine (LIKE catalog_machine INCLUDING ALL)")
-        connection.execute("INSERT INTO floor_machine OVERRIDING SYSTEM VALUE SELECT * FROM catalog_machine")
+        # What the database computes for itself cannot be written.
+        written = connection.execute(
+            "SELECT string_agg(quote_ident(column_name), ', ') FROM information_schema.columns"
+            " WHERE table_name = 'catalog_machine' AND is_generated = 'NEVER'"
+        ).fetchone()[0]
+        connection.execute(
+            f"INSERT INTO floor_machine ({written}) OVERRIDING SYSTEM VALUE SELECT {written} FROM catalog_machine"
+        )
         connection.commit()
         began = time.monotonic()
         connection.execute(
